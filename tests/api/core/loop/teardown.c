@@ -162,10 +162,19 @@ ask_again(struct place *p)
 			 -EVC_INVALID_ARGUMENT);
 }
 
+/* In the child, which has lost what other threads had in hand. */
+static void
+leave_at_once(void)
+{
+	_exit(0);
+}
+
 static void
 fork_a_child(struct place *p)
 {
 	p->child = fork();
+	if (p->child == 0)
+		atexit(leave_at_once);
 }
 
 static void (*const ways[])(struct place *) = {

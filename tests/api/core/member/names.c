@@ -35,10 +35,11 @@ of_members(evc_coord *c, const char *name, const char *should)
 {
 	static const evc_runner_ops ops = { .is_running = never };
 	evc_member_opts own = { .flags = EVC_OWN_THREAD };
-	struct guest g = { 0, 0 };
+	static struct guest g;
 	evc_id id;
 	pid_t pid;
 
+	atomic_store(&g.open, 0);
 	OK(evc_thread_start(c, name, stay, &g, NULL, &id));
 	is_cut(c, id, should);
 	OK(evc_hold_begin(c, name, NULL, &id));
