@@ -352,19 +352,20 @@ file_has(const char *path, const char *text)
 static char told[1 << 16];
 
 /* By any thread. */
+static pthread_mutex_t told_lock = PTHREAD_MUTEX_INITIALIZER;
+
 static void
 keep_log(int level, const char *line, const evc_reason *r, void *arg)
 {
-	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 	size_t n;
 
 	(void)level;
 	(void)r;
 	(void)arg;
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&told_lock);
 	n = strlen(told);
 	snprintf(told + n, sizeof(told) - n, "%s\n", line);
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&told_lock);
 }
 
 static void
@@ -396,7 +397,9 @@ no_password_is_seen(bool by_environment, unsigned n_workers)
 	no_password_in(text);
 	evc_report(on.c, EVC_REPORT_TEXT, text, sizeof(text));
 	no_password_in(text);
+	pthread_mutex_lock(&told_lock);
 	no_password_in(told);
+	pthread_mutex_unlock(&told_lock);
 	for (i = 0; evc_cluster_error_get(on.cl, i, &e) == 0; i++)
 		no_password_in(e.text);
 	no_password_in(evc_last_error());

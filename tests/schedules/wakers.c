@@ -420,6 +420,56 @@ START_TEST(abandon_is_ended_by_the_thread_that_leads)
 }
 END_TEST
 
+/* ---- rings ---- */
+
+static void
+count_line(int level, const char *line, const evc_reason *r, void *arg)
+{
+	(void)level;
+	(void)line;
+	(void)r;
+	atomic_fetch_add((atomic_int *)arg, 1);
+}
+
+static evc_status
+request(evc_coord *c, void *arg)
+{
+	return evc_request_stop(c, 0, arg);
+}
+
+/* A ring takes the mark that the helper sleeps, when the helper has looked and
+   does not sleep yet.  Fails when the ring does not move seq after that: the
+   helper sleeps without the mark, and the next ring does not wake it. */
+START_TEST(rings_between_the_look_and_the_sleep_end_the_sleep)
+{
+	atomic_int lines = 0;
+	evc_config cfg = {.log = count_line, .arg = &lines};
+	evc_coord *c = new_coord_with(NULL, &cfg), *s;
+	struct actor a;
+	int rings, sleeps;
+
+	/* A stop of a scope, because that of a root gives the helper a time
+	   to wake up by itself. */
+	OK(evc_scope_new(c, "scope", NULL, &s));
+	OK(evc_scope_ready(s));
+	let_come(); /* the helper sleeps */
+	rings = seam_hold("xchg", "evc__helper_wake", 1);
+	sleeps = seam_hold("futex_wait", "sleep_once", 1);
+	actor_begin(&a, request, s, "first");
+	HELD(rings);
+	evc_log(c, EVC_LOG_INFO, NULL, "second");
+	HELD(sleeps);
+	ck_assert_int_eq(atomic_load(&lines), 2);
+	seam_release(rings);
+	OK(actor_end(&a));
+	seam_release(sleeps);
+	let_come();
+	evc_log(c, EVC_LOG_INFO, NULL, "third");
+	UNTIL(atomic_load(&lines) == 3);
+	FREE_ALL(s, c);
+}
+END_TEST
+
 SCHEDULES_MAIN("wakers", wakers_that_run_are_waited_for_by_pop,
 	       wakers_that_were_popped_are_not_called,
 	       wakers_of_a_runner_that_has_ended_keep_a_join_waiting,
@@ -430,4 +480,5 @@ SCHEDULES_MAIN("wakers", wakers_that_run_are_waited_for_by_pop,
 	       helper_that_hangs_is_relieved_by_a_join,
 	       helper_that_cannot_be_relieved_goes_on,
 	       abandon_meets_the_end_of_the_last_straggler,
-	       abandon_is_ended_by_the_thread_that_leads)
+	       abandon_is_ended_by_the_thread_that_leads,
+	       rings_between_the_look_and_the_sleep_end_the_sleep)

@@ -269,6 +269,8 @@ helper_main(void *arg)
 	   thread hung in a function. */
 	sync_add(&h->tree->n_ended, 1);
 	sync_store_sc(&t->state, HELPER_ENDED);
+	/* The watch thread joins this thread. */
+	evc__watch_wake(h->tree);
 	return NULL;
 }
 
@@ -392,8 +394,10 @@ uint64_t
 evc__helper_watch_over(struct evc__tree *tree)
 {
 	relieve(tree);
-	return sync_load_sc(&tree->serving_ns) != 0 ? BACKOFF_MOST_NS :
-						      SYNC_FOREVER;
+	return sync_load_sc(&tree->serving_ns) != 0 ||
+			       sync_load(&tree->n_ended) != 0 ?
+		       BACKOFF_MOST_NS :
+		       SYNC_FOREVER;
 }
 
 bool

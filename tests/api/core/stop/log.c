@@ -24,8 +24,10 @@ keep_line(int level, const char *line, const evc_reason *r, void *arg)
 	struct line *l;
 
 	(void)arg;
-	/* log_stop.c has the lines about a stop that goes well. */
-	if (level == EVC_LOG_INFO && strstr(line, "still running") == NULL)
+	/* log_stop.c has the lines about a stop that goes well, and the warning
+	   shortly before its end. */
+	if (level == EVC_LOG_WARNING ||
+	    (level == EVC_LOG_INFO && strstr(line, "still running") == NULL))
 		return;
 	pthread_mutex_lock(&lock);
 	if (n_lines < 64) {
