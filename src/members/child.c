@@ -26,7 +26,6 @@ struct child {
 	   NOT_IN: the child is no member yet */
 	_Atomic uint64_t term_ns;
 	/* lock */
-	struct evc__later *line; /* with EVC_MAY_FAIL: for the log */
 	bool killed; /* by the library, at the end of the grace */
 	uint64_t looked_ns;  /* last check of the child's grace; 0: none yet */
 	uint64_t put_off_ns; /* later end of the child's grace; 0: unchanged */
@@ -119,22 +118,6 @@ status_of_end(const struct child *ch, enum reap s, const siginfo_t *i)
 	return EVC_ABORTED;
 }
 
-/* EVC_MAY_FAIL: the end is no error. */
-static void
-log_failure(struct child *ch, const char *text)
-{
-	struct text t = evc__text_in(ch->line->text, LATER_LINE);
-
-	evc__text_add(&t, "child ");
-	evc__text_add(&t, ch->r.m.name);
-	evc__text_add(&t, " (pid ");
-	evc__text_int(&t, ch->pid);
-	evc__text_add(&t, ") ");
-	evc__text_add(&t, text);
-	evc__later_add(ch->r.m.c, ch->line);
-	ch->line = NULL;
-}
-
 static void
 conclude_child(struct child *ch, enum reap s, const siginfo_t *i)
 {
@@ -156,8 +139,10 @@ conclude_child(struct child *ch, enum reap s, const siginfo_t *i)
 	else
 		evc__text_add(&t, "its exit status is lost: somebody else "
 				  "has reaped it");
-	if (ch->line != NULL && !evc__is_clean(c, sync_load(&c->word), q.code)) {
-		log_failure(ch, text);
+	if ((m->e.flags & EVC_MAY_FAIL) &&
+	    !evc__is_clean(c, sync_load(&c->word), q.code)) {
+		evc_log(c, EVC_LOG_WARNING, NULL, "child %s (pid %d) %s",
+			m->name, (int)ch->pid, text);
 		q.code = 0;
 	}
 	/* The request comes first, because the round may close when no member
@@ -201,7 +186,6 @@ release_child(struct evc__member *m)
 	struct child *ch = LIST_OF(m, struct child, r.m);
 
 	list_remove(&ch->r.all);
-	sync_free(ch->line);
 	/* Without the listener no thread uses the pidfd any more. */
 	evc__unlisten(m->c, &ch->listener);
 	evc__helper_unwatch(m->c, m);
@@ -351,15 +335,9 @@ child_add(evc_coord *c, const char *name, pid_t pid, const evc_member_opts *o,
 	ch = (struct child *)evc__member_new(
 		c, sizeof *ch, EVC_RUNNER,
 		name != NULL && name[0] != '\0' ? name : number, o);
-	if (ch != NULL && (ch->r.m.e.flags & EVC_MAY_FAIL))
-		ch->line = sync_alloc(1, sizeof *ch->line +
-						LATER_LINE);
-	if (ch == NULL ||
-	    ((ch->r.m.e.flags & EVC_MAY_FAIL) && ch->line == NULL)) {
-		sync_free(ch);
+	if (ch == NULL)
 		return evc__refuse(-EVC_RESOURCE_EXHAUSTED, "%s: no memory",
 				   func);
-	}
 	ch->r.m.ops = &member_ops;
 	ch->r.own = &own;
 	ch->pid = pid;
@@ -373,10 +351,8 @@ child_add(evc_coord *c, const char *name, pid_t pid, const evc_member_opts *o,
 	} else if (ch->r.m.pidfd >= 0)
 		sync_fd_close(ch->r.m.pidfd);
 	sync_unlock(&c->lock);
-	if (st < 0) {
-		sync_free(ch->line);
+	if (st < 0)
 		sync_free(ch);
-	}
 	return st;
 }
 

@@ -132,7 +132,8 @@ is_fresh(const evc_reactor *r, uint32_t stop, uint64_t now, uint32_t n_tasks)
 
 	return x->stop == stop && x->ns >= r->asked_ns &&
 	       x->n_tasks == n_tasks &&
-	       x->n_after == sync_load_relaxed(&r->n_after) && now >= x->ns && now - x->ns < FRESH_NS;
+	       x->n_after == sync_load_relaxed(&r->n_after) &&
+	       now >= x->ns && now - x->ns < FRESH_NS;
 }
 
 bool

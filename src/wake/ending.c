@@ -20,6 +20,10 @@
    progress may have moved the end. */
 #define LOOK_NS (100 * UINT64_C(1000000))
 
+/* Bytes for a report at first: to make a report twice costs all looks at
+   threads, and their stacks, twice. */
+#define REPORT_FEW 65536
+
 struct ending {
 	struct evc__helper_job job; /* first: write_when_due() gets it */
 	/* helper only: number of the latest stop with the line that names
@@ -123,6 +127,26 @@ add_lines(struct text *t, const evc_coord *c, const char *first,
 	}
 }
 
+/* No lock: the report, allocated; NULL: no memory.  A report that does not fit
+   is made a second time. */
+static char *
+take_report(evc_coord *c)
+{
+	size_t room = REPORT_FEW, n;
+	char *report = sync_alloc(room, 1);
+
+	n = report != NULL ? evc_report(c, EVC_REPORT_TEXT, report, room) : 0;
+	if (n < room)
+		return report;
+	sync_free(report);
+	/* The report may grow between the two calls. */
+	room = n + n / 4 + 1;
+	report = sync_alloc(room, 1);
+	if (report != NULL)
+		(void)evc_report(c, EVC_REPORT_TEXT, report, room);
+	return report;
+}
+
 /* No lock: put the first line and the report into the log; without a log hook
    the report goes to standard error, because at_end asks for it. */
 static void
@@ -130,18 +154,13 @@ write_report(evc_coord *c, const char *first)
 {
 	struct text length = evc__lines_in(NULL, 0), t;
 	char *report, *all = NULL;
-	size_t n;
 
 	if (c->log.fn == NULL) {
 		(void)evc_dump(c, STDERR_FILENO, EVC_REPORT_TEXT);
 		return;
 	}
-	n = evc_report(c, EVC_REPORT_TEXT, NULL, 0);
-	/* The report may grow between the two calls. */
-	n += n / 4 + 1;
-	report = sync_alloc(n, 1);
+	report = take_report(c);
 	if (report != NULL) {
-		(void)evc_report(c, EVC_REPORT_TEXT, report, n);
 		add_lines(&length, c, first, report);
 		all = sync_alloc(length.len + 1, 1);
 	}
@@ -227,7 +246,6 @@ write_when_due(evc_coord *c, struct evc__helper_job *k)
 	sync_store_sc(&c->tree->reported, n);
 	return SYNC_FOREVER;
 }
-
 
 bool
 evc__ending_need(evc_coord *c)

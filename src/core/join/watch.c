@@ -43,28 +43,37 @@ tell_watch(struct evc__listener *l)
 	evc__watch_wake(((struct evc__watch_thread *)l)->root->tree);
 }
 
-/* Lock held: when the process is to end, by c's clock; SYNC_FOREVER: never.
-   Force that a join uses, or a stop that a join puts off, takes its time. */
+/* No lock: how long until the process is to end, in real nanoseconds; 0: now;
+   SYNC_FOREVER: not by this stop.  Force that a join uses, or a stop that a join
+   puts off, takes its time. */
 static uint64_t
-when_to_end(evc_coord *c, uint32_t stop)
+until_end(evc_coord *c, uint32_t stop)
 {
-	uint64_t w = sync_load_sc(&c->word), end, now;
+	uint64_t w, end, now, left = SYNC_FOREVER;
 	struct list *n, *tmp;
 
-	if (!(w & WORD_FLAG) || WORD_STOP_NUMBER(w) != stop ||
-	    sync_load_sc(&c->tree->answered) == stop ||
-	    sync_load(&c->life.abandoned))
-		return SYNC_FOREVER;
-	end = evc__own_end(c);
-	now = evc__now(c);
-	LIST_EACH(n, tmp, &c->join.all) {
-		uint64_t forced = LIST_OF(n, struct evc__join, node)->end_ns;
-		uint64_t mono = forced != 0 ? sync_mono() : 0;
+	sync_lock(&c->lock);
+	w = sync_load_sc(&c->word);
+	if ((w & WORD_FLAG) && WORD_STOP_NUMBER(w) == stop &&
+	    sync_load_sc(&c->tree->answered) != stop &&
+	    !sync_load(&c->life.abandoned)) {
+		now = evc__now(c);
+		end = evc__own_end(c);
+		LIST_EACH(n, tmp, &c->join.all) {
+			uint64_t until =
+				LIST_OF(n, struct evc__join, node)->end_ns;
+			uint64_t force = until != 0 ?
+						 evc__deadline_left_ns(until) :
+						 0;
 
-		if (forced > mono && end < now + (forced - mono))
-			end = now + (forced - mono);
+			if (force > 0 && end < now + force)
+				end = now + force;
+		}
+		end = evc__after(end, AFTER_END_NS);
+		left = end > now ? evc__real_ns(c, end - now) : 0;
 	}
-	return evc__after(end, AFTER_END_NS);
+	sync_unlock(&c->lock);
+	return left;
 }
 
 void
@@ -117,7 +126,7 @@ end_process(evc_coord *c, unsigned how)
 static uint64_t
 look_at_end(evc_coord *c)
 {
-	uint64_t w = sync_load_sc(&c->word), at, now;
+	uint64_t w = sync_load_sc(&c->word), left;
 	uint32_t stop = WORD_STOP_NUMBER(w);
 	unsigned how = evc__escalation(c)->at_end;
 
@@ -125,19 +134,12 @@ look_at_end(evc_coord *c)
 		return SYNC_FOREVER;
 	if (how == 0)
 		return LOOK_NS;
-	sync_lock(&c->lock);
-	at = when_to_end(c, stop);
-	now = evc__now(c);
-	sync_unlock(&c->lock);
-	if (at > now)
-		return at - now < LOOK_NS ? evc__real_ns(c, at - now) : LOOK_NS;
+	left = until_end(c, stop);
+	if (left > 0)
+		return left < LOOK_NS ? left : LOOK_NS;
 	evc__await_report(c, stop);
 	/* A join may have answered, or the stop was cleared, meanwhile. */
-	sync_lock(&c->lock);
-	at = when_to_end(c, stop);
-	now = evc__now(c);
-	sync_unlock(&c->lock);
-	if (at <= now)
+	if (until_end(c, stop) == 0)
 		end_process(c, how);
 	return 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Calls of functions of the program's that became due under the lock: they are
- * made here, without the lock, in the order in which they became due.
+ * Calls of release functions that became due under the lock: they are made
+ * here, without the lock, in the order in which they became due.
  *
  * Called by: evc__log_errors, so by joins, loop turns, clear and free; the
  * helper and evc_member_remove, by the table struct evc__upper.
@@ -11,16 +11,6 @@
 #include "core/core.h"
 
 SHUT_VOID(call_release, (const struct evc__later *l), l->release(l->arg))
-
-static void
-make_call(evc_coord *c, struct evc__later *l)
-{
-	if (l->release != NULL)
-		call_release(l);
-	else
-		evc_log(c, EVC_LOG_WARNING, NULL, "%s", l->text);
-	sync_free(l);
-}
 
 void
 evc__later_run(evc_coord *c)
@@ -36,6 +26,7 @@ evc__later_run(evc_coord *c)
 	sync_unlock(&c->lock);
 	for (; l != NULL && evc__same_process(c); l = next) {
 		next = l->next;
-		make_call(c, l);
+		call_release(l);
+		sync_free(l);
 	}
 }

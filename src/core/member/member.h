@@ -35,15 +35,13 @@ struct evc__entry {
 struct evc__looper_ops;
 struct evc__runner_driver;
 
-/* A call of a function of the program's that becomes due under the lock, and is
-   made without: by evc__later_run. */
+/* A call of a release function of the program's that becomes due under the
+   lock, and is made without: by evc__later_run. */
 struct evc__later {
 	struct evc__later *next;
-	void (*release)(void *arg); /* NULL: a line for the log hook */
+	void (*release)(void *arg);
 	void *arg;
-	char text[]; /* the line; EVC_LOG_WARNING */
 };
-#define LATER_LINE 192 /* bytes of a line */
 
 /* This part of a coordinator. */
 struct evc__coord_member {
