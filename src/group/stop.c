@@ -57,8 +57,8 @@ claim_stop(evc_group *g)
 {
 	g->state = EVC_GROUP_STOPPING;
 	g->shutting = true;
-	/* The group's log hook, and functions of groups before this group,
-	   cannot wait for later steps. */
+	/* Functions of groups before this group cannot wait for later
+	   steps. */
 	g->inside_tid = evc__tid();
 	sync_store(&g->paused, false);
 	evc__group_changed(g);
@@ -206,12 +206,8 @@ static void
 finish_stop(evc_group *g, uint64_t until_ns)
 {
 	g->cleaning = true;
-	g->inside_tid = evc__tid();
 	sync_unlock(&g->lock);
 	evc_log(g->scope, EVC_LOG_INFO, NULL, "all workers have ended");
-	sync_lock(&g->lock);
-	g->inside_tid = 0;
-	sync_unlock(&g->lock);
 	store_end(g, until_ns != 0 ? until_ns : evc__registry_until(g->reg));
 	if (g->opts.state.cleanup == NULL)
 		(void)clean_up(g->scope, g);

@@ -127,9 +127,10 @@ evc__join_result(const struct evc__join *j, evc_verdict *ret_verdict)
 		if (j->c->log.fn != NULL && j->verdict.n_stragglers > 0 &&
 		    j->verdict.stop.kind != 0 && j->c->parent == NULL)
 			evc__await_report(j->c, WORD_STOP_NUMBER(
-							sync_load(&j->c->word)));
+							sync_load(&j->c->word)),
+					  LOG_FLUSH_NS);
 		else if (j->c->log.fn != NULL)
-			(void)evc__log_flush(j->c, LOG_FLUSH_NS);
+			evc__log_settle(j->c, LOG_FLUSH_NS);
 	}
 	if (ret_verdict != NULL)
 		*ret_verdict = j->verdict;

@@ -27,6 +27,8 @@
 /* So long after its end, a stop without an answer ends the process; a join of
    the program has had time to answer. */
 #define AFTER_END_NS (50 * UINT64_C(1000000))
+/* So long the end of the process waits for the report of the helper. */
+#define REPORT_NS (100 * UINT64_C(1000000))
 #define STATUS_LATE 124 /* as timeout(1), and as evc_finish */
 
 struct evc__watch_thread {
@@ -77,14 +79,15 @@ until_end(evc_coord *c, uint32_t stop)
 }
 
 void
-evc__await_report(evc_coord *c, uint32_t stop)
+evc__await_report(evc_coord *c, uint32_t stop, uint64_t ns)
 {
-	uint64_t until = evc__deadline_in_ns(LOG_FLUSH_NS);
+	uint64_t until = evc__deadline_in_ns(ns);
 
 	evc__helper_ring(c);
-	while (sync_load_sc(&c->tree->reported) != stop && sync_mono() < until)
+	while (sync_load_sc(&c->tree->reported) != stop &&
+	       sync_mono() < until && !evc__log_hangs(c->tree))
 		evc__nap(BACKOFF_FIRST_NS);
-	(void)evc__log_flush(c, evc__deadline_left_ns(until));
+	evc__log_settle(c, evc__deadline_left_ns(until));
 }
 
 static void
@@ -137,7 +140,7 @@ look_at_end(evc_coord *c)
 	left = until_end(c, stop);
 	if (left > 0)
 		return left < LOOK_NS ? left : LOOK_NS;
-	evc__await_report(c, stop);
+	evc__await_report(c, stop, REPORT_NS);
 	/* A join may have answered, or the stop was cleared, meanwhile. */
 	if (until_end(c, stop) == 0)
 		end_process(c, how);

@@ -11,8 +11,9 @@
    memory or no thread to be had. */
 bool evc__watch_need(evc_coord *root);
 /* No lock: the time of the root's stop is over.  Wait until the report of the
-   helper is in the log and all lines are handed out, LOG_FLUSH_NS at most. */
-void evc__await_report(evc_coord *c, uint32_t stop);
+   helper is in the log and all lines are handed out, or a hook hangs; ns at
+   most. */
+void evc__await_report(evc_coord *c, uint32_t stop, uint64_t ns);
 /* No other thread can reach the root: end the watch thread. */
 void evc__watch_end(evc_coord *root);
 

@@ -234,7 +234,7 @@ evc_clear_stop(evc_coord *c)
 	st = clear_stop(c, false);
 	sync_unlock(&c->lock);
 	if (c->log.fn != NULL)
-		(void)evc__log_flush(c, LOG_FLUSH_NS);
+		evc__log_settle(c, LOG_FLUSH_NS);
 	evc__refgate_leave(&c->life.gate);
 	return st;
 }

@@ -416,7 +416,7 @@ evc_finish(evc_coord *c, evc_status result)
 	if (kept) {
 		evc_log(c, EVC_LOG_WARNING, NULL, "not freed at the end: %s",
 			evc_last_error());
-		(void)evc__log_flush(c, LOG_FLUSH_NS);
+		evc__log_settle(c, LOG_FLUSH_NS);
 		evc__coord_release_handlers(c);
 	}
 	if (result == 0)

@@ -40,8 +40,11 @@ struct evc__log_queue {
 	_Atomic uint64_t calling_ns; /* since when a hook runs; 0: none runs */
 };
 
-/* How long a join waits for a log hook. */
-#define LOG_FLUSH_NS (100 * UINT64_C(1000000))
+/* A hook that has run for so long hangs: a join does not wait for it. */
+#define LOG_HANGS_NS (100 * UINT64_C(1000000))
+/* How long a join waits for the helper thread and for hooks that return, which
+   are slow on a machine with much to do. */
+#define LOG_FLUSH_NS UINT64_C(1000000000)
 
 /* ---- queue.c ---- */
 
@@ -58,6 +61,10 @@ void evc__log_drain(struct evc__tree *tree);
 /* No lock: wait until all lines of the tree so far are handed out.  false: the
    time is over.  Inside a hook the call does not wait. */
 bool evc__log_flush(evc_coord *c, uint64_t ns);
+/* No lock: as evc__log_flush, but a hook that hangs ends the wait. */
+void evc__log_settle(evc_coord *c, uint64_t ns);
+/* Does a hook of the tree hang? */
+bool evc__log_hangs(const struct evc__tree *tree);
 /* c is being freed: its lines that still wait are dropped. */
 void evc__log_forget(evc_coord *c);
 /* Is the calling thread inside a log hook of c's tree? */

@@ -239,6 +239,24 @@ evc__log_flush(evc_coord *c, uint64_t ns)
 	return flushed;
 }
 
+bool
+evc__log_hangs(const struct evc__tree *tree)
+{
+	uint64_t since = sync_load(&tree->log.calling_ns);
+
+	return since != 0 && sync_mono() - since >= LOG_HANGS_NS;
+}
+
+void
+evc__log_settle(evc_coord *c, uint64_t ns)
+{
+	uint64_t until = evc__deadline_in_ns(ns);
+
+	while (!evc__log_flush(c, LOG_HANGS_NS) && sync_mono() < until &&
+	       !evc__log_hangs(c->tree))
+		;
+}
+
 void
 evc__log_forget(evc_coord *c)
 {

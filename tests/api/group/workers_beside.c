@@ -15,7 +15,7 @@ struct meddler {
 	evc_status resized, paused;
 	bool ended;
 	atomic_int n;
-	atomic_bool returned;
+	atomic_bool asked, returned;
 };
 
 static void
@@ -29,6 +29,7 @@ meddle(int level, const char *line, const evc_reason *r, void *arg)
 		return;
 	m->resized = evc_group_resize(m->group, 3);
 	m->paused = evc_group_pause(m->group);
+	atomic_store(&m->asked, true);
 	m->ended = evc_group_wait_finish(m->group, INFINITY);
 	atomic_store(&m->returned, true);
 }
@@ -59,20 +60,33 @@ START_TEST(the_log_hook_of_a_start_does_not_wait_for_it)
 }
 END_TEST
 
-/* It is the thread that is to call shutdown and cleanup. */
+/* The stop does not end before the hook has asked for a resize. */
+static void
+cleanup_after_resize(void *arg)
+{
+	struct crew *k = arg;
+	struct meddler *m = k->more;
+
+	while (!atomic_load(&m->asked))
+		t_sleep(0.001);
+	crew_cleanup(arg);
+}
+
 START_TEST(the_log_hook_of_a_stop_does_not_wait_for_it)
 {
 	static const char *const lines[] = { "stops: ", "all workers have" };
 	struct meddler m = { .line = lines[_i] };
-	struct crew k = { 0 };
+	struct crew k = { .more = &m };
+	evc_group_opts o = { .state.cleanup = cleanup_after_resize };
 	evc_registry *reg = meddled_registry(&m);
 
-	m.group = crew_add(reg, "train", &k, 2, NULL);
+	m.group = crew_add(reg, "train", &k, 2, &o);
 	OK(evc_group_start(k.group));
 	UNTIL(atomic_load(&k.runs) > 2);
 	OK(evc_group_stop(k.group, NULL));
 	UNTIL(atomic_load(&m.returned));
 	ck_assert_int_eq(m.resized, -EVC_FAILED_PRECONDITION);
+	ck_assert(m.ended);
 	CALLED(&k, 1, 1, 1, 1, 1);
 	end_registry(reg);
 }
