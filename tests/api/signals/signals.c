@@ -338,6 +338,32 @@ START_TEST(a_stop_by_signal_has_8_seconds_unless_a_grace_is_configured)
 }
 END_TEST
 
+/* Not 8 seconds for each: a service manager counts from the signal, too. */
+START_TEST(the_8_seconds_are_those_of_the_stop_for_late_joins_too)
+{
+	evc_config cfg = { .clock = scripted_clock };
+	evc_coord *c = new_coord_with(NULL, &cfg);
+	struct joiner first, late;
+	evc_id hold = 0;
+
+	OK(evc_signals_start(c, NULL));
+	OK(evc_hold_begin(c, "stuck", NULL, &hold));
+	raise(SIGTERM);
+	scripted_advance(5);
+	join_begin(&first, c, 0, 0);
+	scripted_advance(2.9);
+	ck_assert(still_waits(&first));
+	scripted_advance(0.2);
+	RETURNS(&first);
+	ck_assert_int_eq(join_end(&first), EVC_DEADLINE_EXCEEDED);
+	join_begin(&late, c, 0, 0); /* nothing is left for this join */
+	RETURNS(&late);
+	ck_assert_int_eq(join_end(&late), EVC_DEADLINE_EXCEEDED);
+	OK(evc_hold_end(c, hold));
+	OK(evc_free(c));
+}
+END_TEST
+
 START_TEST(or_a_budget)
 {
 	grace_is(0, 20, 20);
@@ -358,4 +384,4 @@ API_MAIN("signals", the_first_signal_is_the_reason_of_a_clean_stop,
 	 the_third_leaves_only_when_switched_on,
 	 the_third_leaves_with_a_full_pipe,
 	 a_stop_by_signal_has_8_seconds_unless_a_grace_is_configured,
-	 or_a_budget)
+	 the_8_seconds_are_those_of_the_stop_for_late_joins_too, or_a_budget)
