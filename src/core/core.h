@@ -73,7 +73,7 @@ struct evc__upper {
 	/* join/scope_join.c, helper thread: drive the scope join of a
 	   coordinator without a home. */
 	bool (*serve)(evc_coord *c, const bool *gone, uint64_t *ret_wait_ns);
-	/* log/later.c, no lock: make the calls of evc__later_add. */
+	/* member/later.c, no lock: make the calls of evc__later_add. */
 	void (*run_later)(evc_coord *c);
 	/* life/abandon.c, helper thread: all have left an abandoned root. */
 	void (*end_abandoned)(evc_coord *c);

@@ -80,8 +80,6 @@ void evc__log_inherited(void);
 /* No lock: write lines for the news: a stop was requested, errors, the stop is
    over. */
 void evc__log_errors(evc_coord *c);
-/* No lock: make the calls of evc__later_add; see later.c. */
-void evc__later_run(evc_coord *c);
 /* Lock held: must the hook still be told of the end of the stop of w?  The call
    marks the end as told. */
 bool evc__log_over_due(evc_coord *c, uint64_t w);

@@ -217,6 +217,8 @@ void evc__alive_sub(evc_coord *c);
 
 /* Lock held: l, allocated, is to be called soon. */
 void evc__later_add(evc_coord *c, struct evc__later *l);
+/* No lock: make the calls of evc__later_add; see later.c. */
+void evc__later_run(evc_coord *c);
 /* Prepare the call of opts.release; *ret is NULL without one.  false: no
    memory. */
 bool evc__release_new(const evc_member_opts *o, void *arg,

@@ -88,7 +88,7 @@ evc_member_remove(evc_coord *c, evc_id id)
 	st = remove_waiting(c, id);
 	sync_unlock(&c->lock);
 	sync_sub(&c->stop.n_sleepers, 1);
-	c->tree->upper->run_later(c);
+	evc__later_run(c);
 	evc__refgate_leave(&c->life.gate);
 	return st;
 }

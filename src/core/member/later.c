@@ -4,7 +4,7 @@
  * here, without the lock, in the order in which they became due.
  *
  * Called by: evc__log_errors, so by joins, loop turns, clear and free; the
- * helper and evc_member_remove, by the table struct evc__upper.
+ * helper thread, by the table struct evc__upper; evc_member_remove.
  * Locks: the coordinator's, to take the list.  Atomics: has_later.
  */
 #include "base/unwind.h"
