@@ -253,16 +253,34 @@ typedef struct evc_call_opts {
 				       call */
 	size_t stack;               /* bytes; 0 = the system's default, as for
 				       pthread_create */
+	/* Since 0.2: leave fn behind at once.  The call returns when fn was
+	   begun; timeout is not used, and ret_result is NULL. */
+	bool no_wait;
+	/* Since 0.2, with no_wait: after fn, done(r, why, result, arg) is called
+	   on the loop of this reactor of any coordinator of the process; also
+	   after a stop, as long as the loop turns.  why is 0, or
+	   EVC_FAILED_PRECONDITION when fn ended its thread.  done is not called
+	   when the loop was detached or destroyed before.  Both NULL: no
+	   completion. */
+	evc_reactor *reactor;
+	void (*done)(evc_reactor *r, evc_status why, int result, void *arg);
 	uint64_t reserved_[8];
 } evc_call_opts;
 
 /*
- * evc_call_detached with options.
+ * evc_call_detached with options.  With no_wait nobody waits for fn: a look-up,
+ * a reload that may be left behind.  fn is no error when it outlives the stop,
+ * and no join, evc_clear_stop, evc_free or evc_finish waits for it or is
+ * refused because of it; at the end of a stop the log names it (EVC_LOG_INFO).
  *
- * Thread:    as evc_call_detached.
- * Ownership: as evc_call_detached; opts (NULL: the defaults) is copied.
+ * Thread:    as evc_call_detached; with no_wait any, also inside ev_run of a
+ *            loop of c, and one that may use reactor.
+ * Ownership: as evc_call_detached; opts (NULL: the defaults) is copied.  With
+ *            no_wait arg is the call's after 0: release(arg) is called exactly
+ *            once, after done on its loop's thread; when done is not called, on
+ *            the thread of fn or the thread that detaches the loop.
  * Returns:   as evc_call_detached; -EVC_INVALID_ARGUMENT also for a stack that
- *            is too small.
+ *            is too small, and for options that do not fit.
  * Since:     0.1
  */
 EVC_API evc_status

@@ -97,6 +97,7 @@ struct evc__tree {
 	   lock. */
 	pthread_mutex_t lock;
 	struct evc__helper *helper; /* lock; one for all */
+	struct list left;           /* lock; calls left behind: wake/left.h */
 	_Atomic bool has_helper;    /* atomic: the thread that makes the helper
 				       -> joins */
 	/* atomic: the helper -> joins: when the leading thread of the helper

@@ -3,13 +3,17 @@
  * evc_call_detached: a function that may hang, on a thread that can be left
  * behind.  Caller and thread share a block; bits of the word of its alarm are
  * the state.  FINISHED: the function has ended.  LEFT: the caller does not wait
- * any more.  The side with the later of these two events owns arg.  GONE: a
- * side does not need the block any more; the second side to set GONE frees the
- * block.  The listener belongs to the caller: the thread knows no coordinator.
+ * any more, or has never waited.  The side with the later of these two events
+ * owns arg.  The later of the two to drop the block frees it.  The listener
+ * belongs to the caller: the thread knows no coordinator.  A caller that leaves
+ * gives its hold on the block to the tree, which names the call at the end of a
+ * stop.  A completion travels to its loop inside the block.
  * Called by: the program.
  * Locks: the coordinator's lock for the listener; the word is atomic.
  */
 #include "core/core.h"
+#include "core/loop/post.h"
+#include "core/wake/left.h"
 #include "base/self.h"
 #include "base/spawn.h"
 #include "base/text.h"
@@ -18,10 +22,10 @@
 
 #define FINISHED 1u
 #define LEFT 2u
-#define GONE 4u
-_Static_assert((FINISHED | LEFT | GONE) < ALARM_STEP, "bits below the count");
+_Static_assert((FINISHED | LEFT) < ALARM_STEP, "bits below the count");
 
 struct call {
+	struct evc__left left; /* first: the memory begins here */
 	struct evc__alarm alarm;
 	/* set at creation */
 	int (*fn)(void *arg);
@@ -30,36 +34,66 @@ struct call {
 	size_t stack;
 	const char *func; /* the public call */
 	unsigned fork_generation;
-	char name[16];
-	/* the thread's; the caller's after FINISHED */
+	void (*done)(evc_reactor *r, evc_status why, int result, void *arg);
+	evc_loop_ref *loop; /* of done; NULL: no done */
+	/* the thread's; the caller's after FINISHED, or the loop's in done */
 	int result;
 	bool returned;
+	evc_message message;
 };
 
-/* The last use of the block by the caller, or by the thread: the later of the
-   two frees the block. */
-static void
-release_block(struct call *k)
+/* A fork child, made in a function of the program's, has no caller. */
+static bool
+in_fork_child(const struct call *k)
 {
-	if (sync_or(&k->alarm.word, GONE) & GONE)
-		sync_free(k);
+	return k->fork_generation != sync_load_relaxed(&evc__fork_generation);
+}
+
+/* ---- the loop of a completion ---- */
+
+/* The message is called: on the loop, or, when the loop is going, somewhere. */
+static void
+complete_call(evc_message *m, evc_status why)
+{
+	struct call *k = LIST_OF(m, struct call, message);
+
+	if (why == 0)
+		k->done(evc_loop_reactor(k->loop),
+			k->returned ? 0 : EVC_FAILED_PRECONDITION, k->result,
+			k->arg);
+	if (in_fork_child(k))
+		return;
+	if (k->release != NULL)
+		k->release(k->arg);
+	evc__left_drop(&k->left);
 }
 
 /* ---- the thread ---- */
 
-/* The function has ended: wake the caller, or, if the caller has left, release
-   arg. */
+/* The function has ended, and no caller waits: the rest is done on the loop of
+   the completion, or here. */
+static void
+finish_left(struct call *k)
+{
+	evc_loop_ref *loop = k->loop;
+
+	if (loop == NULL || !evc__inbox_put(loop, &k->message))
+		complete_call(&k->message, EVC_CANCELLED);
+	evc_loop_release(loop);
+}
+
+/* The function has ended: wake the caller, if the caller has not left. */
 static void
 finish_call(struct call *k)
 {
-	/* A fork child, made in fn, has no caller. */
-	if (k->fork_generation != sync_load_relaxed(&evc__fork_generation))
+	if (in_fork_child(k))
 		return;
-	if (!(sync_or(&k->alarm.word, FINISHED) & LEFT))
-		sync_futex_wake(&k->alarm.word);
-	else if (k->release != NULL)
-		k->release(k->arg);
-	release_block(k);
+	if (sync_or(&k->alarm.word, FINISHED) & LEFT) {
+		finish_left(k);
+		return;
+	}
+	sync_futex_wake(&k->alarm.word);
+	evc__left_drop(&k->left);
 }
 
 /* Cleanup handler: fn has left by pthread_exit or cancellation. */
@@ -76,7 +110,7 @@ call_main(void *arg)
 	struct call *k = arg;
 	int old;
 
-	evc__thread_rename(k->name);
+	evc__thread_rename(k->left.name);
 	pthread_cleanup_push(left_without_result, k);
 	k->result = k->fn(k->arg);
 	/* From here on a cancellation has no effect, because fn has its
@@ -88,7 +122,7 @@ call_main(void *arg)
 	return NULL;
 }
 
-static int
+static evc_status
 create_thread(struct call *k)
 {
 	struct evc__spawn s;
@@ -98,7 +132,9 @@ create_thread(struct call *k)
 	evc__spawn_begin(&s, k->stack, true);
 	e = sync_thread_create(&t, &s.attr, call_main, k);
 	evc__spawn_end(&s);
-	return e;
+	return e == 0 ? 0 : evc__refuse(-EVC_RESOURCE_EXHAUSTED,
+					"%s: no thread: %s", k->func,
+					strerror(e));
 }
 
 /* ---- the caller ---- */
@@ -165,27 +201,27 @@ take_result(const struct call *k, int *ret_result)
 	return 0;
 }
 
+/* A stop stands: the function is not called. */
+static evc_status
+release_unbegun(const struct call *k)
+{
+	if (k->release != NULL)
+		evc__call_walled(k->release, k->arg);
+	return evc__end_by_stop(k->func);
+}
+
 /* Start the thread.  < 0: no thread, and the block is the caller's. */
 static evc_status
 start_call(evc_coord *c, struct call *k, uint32_t stops)
 {
 	evc_status st = enlist_caller(c, k);
-	int e;
 
 	if (st < 0)
 		return st;
-	if (evc__stop_came(c, stops)) {
+	st = evc__stop_came(c, stops) ? release_unbegun(k) : create_thread(k);
+	if (st < 0)
 		leave_wait(c, k);
-		if (k->release != NULL)
-			evc__call_walled(k->release, k->arg);
-		return evc__end_by_stop(k->func);
-	}
-	e = create_thread(k);
-	if (e == 0)
-		return 0;
-	leave_wait(c, k);
-	return evc__refuse(-EVC_RESOURCE_EXHAUSTED, "%s: no thread: %s",
-			   k->func, strerror(e));
+	return st;
 }
 
 static evc_status
@@ -202,17 +238,53 @@ run_call(evc_coord *c, struct call *k, double timeout, int *ret_result)
 	st = wait_finished(c, k, stops, until);
 	leave_wait(c, k);
 	/* The function may end between the last check and LEFT. */
-	if (st == FINISHED || (sync_or(&k->alarm.word, LEFT) & FINISHED))
+	if (st == FINISHED || (sync_or(&k->alarm.word, LEFT) & FINISHED)) {
 		st = take_result(k, ret_result);
-	release_block(k);
+		evc__left_drop(&k->left);
+	} else
+		evc__left_add(c, &k->left);
 	return st;
+}
+
+/* A call with no_wait. */
+static evc_status
+leave_call(evc_coord *c, struct call *k, const evc_call_opts *o)
+{
+	evc_status st;
+
+	sync_store(&k->alarm.word, LEFT);
+	k->message.fn = complete_call;
+	k->done = o->done;
+	k->loop = evc_loop_of(o->reactor);
+	st = evc_should_stop(c) ? release_unbegun(k) : create_thread(k);
+	if (st == 0) {
+		evc__left_add(c, &k->left);
+		return 0;
+	}
+	evc_loop_release(k->loop);
+	sync_free(k);
+	return st;
+}
+
+/* NULL, or the reason against these options. */
+static const char *
+wrong_options(const evc_call_opts *o, const int *ret_result)
+{
+	if ((o->done != NULL) != (o->reactor != NULL))
+		return "a completion needs a reactor, and a reactor one";
+	if (!o->no_wait && o->done != NULL)
+		return "a completion is for no_wait";
+	if (o->no_wait && ret_result != NULL)
+		return "no_wait has no result here";
+	return NULL;
 }
 
 static evc_status
 check_call(evc_coord *c, int (*fn)(void *arg), double timeout,
-	   const evc_call_opts *o, const char *func)
+	   const evc_call_opts *o, const int *ret_result, const char *func)
 {
-	evc_status st = evc__check_wait(c, timeout, func);
+	evc_status st = evc__check_wait(c, o->no_wait ? 0 : timeout, func);
+	const char *wrong = wrong_options(o, ret_result);
 
 	if (st == 0)
 		st = evc__check_reserved(o->reserved_, func);
@@ -221,6 +293,10 @@ check_call(evc_coord *c, int (*fn)(void *arg), double timeout,
 	if (st == 0 && fn == NULL)
 		st = evc__refuse(-EVC_INVALID_ARGUMENT, "%s: no function",
 				 func);
+	if (st == 0 && wrong != NULL)
+		st = evc__refuse(-EVC_INVALID_ARGUMENT, "%s: %s", func, wrong);
+	if (st == 0 && o->reactor != NULL)
+		st = evc__check(o->reactor->c, func);
 	return st;
 }
 
@@ -228,7 +304,7 @@ static evc_status
 call_detached(evc_coord *c, int (*fn)(void *arg), void *arg, double timeout,
 	      const evc_call_opts *o, int *ret_result, const char *func)
 {
-	evc_status st = check_call(c, fn, timeout, o, func);
+	evc_status st = check_call(c, fn, timeout, o, ret_result, func);
 	struct call *k;
 	int old;
 
@@ -246,10 +322,13 @@ call_detached(evc_coord *c, int (*fn)(void *arg), void *arg, double timeout,
 		k->stack = o->stack;
 		k->func = func;
 		k->fork_generation = c->life.fork_generation;
-		evc__copy(k->name, sizeof k->name,
-			  o->name != NULL ? o->name : "call");
+		evc__copy_dots(k->left.name, sizeof k->left.name,
+			       o->name != NULL ? o->name : "call");
+		list_init(&k->left.node);
+		sync_store(&k->left.refs, 2);
 		sync_store(&k->alarm.n_waiting, 1);
-		st = run_call(c, k, timeout, ret_result);
+		st = o->no_wait ? leave_call(c, k, o) :
+				  run_call(c, k, timeout, ret_result);
 	} else
 		st = evc__refuse(-EVC_RESOURCE_EXHAUSTED, "%s: no memory",
 				 func);

@@ -47,6 +47,8 @@ bool is(void *) { fail(); }
 bool is_not(void *) { return false; }
 evc_status status(void *) { fail(); }
 int number(void *) { fail(); }
+int no_number(void *) { return 0; }
+void call_ended(evc_reactor *, evc_status, int, void *) { fail(); }
 void on_task(evc_task *, void *) { fail(); }
 void posted(evc_reactor *, evc_status, void *) { fail(); }
 void joined(evc_coord *, const evc_verdict *, void *) { fail(); }
@@ -239,6 +241,22 @@ call_release()
 }
 
 void
+call_left(int (*f)(void *), void (*release)(void *), bool completes)
+{
+	evc_call_opts o{};
+
+	o.no_wait = true;
+	o.release = release;
+	o.reactor = completes ? evc_home(c) : 0;
+	o.done = completes ? call_ended : 0;
+	CHECK(evc_call_detached_with(c, f, 0, 0, &o, 0) == 0);
+}
+
+void call_no_wait() { call_left(number, 0, false); }
+void call_no_wait_release() { call_left(no_number, with_arg, false); }
+void call_no_wait_done() { call_left(no_number, with_arg, true); }
+
+void
 unblock()
 {
 	evc_member_opts o{};
@@ -358,7 +376,8 @@ const struct {
 	CASE(clock_of_a_join),
 	CASE(runner_is_running), CASE(runner_stop), CASE(runner_join),
 	CASE(runner_of_a_join), CASE(thread), CASE(reactor), CASE(call),
-	CASE(call_release), CASE(unblock), CASE(cancel_hook), CASE(pool_work),
+	CASE(call_release), CASE(call_no_wait), CASE(call_no_wait_release),
+	CASE(call_no_wait_done), CASE(unblock), CASE(cancel_hook), CASE(pool_work),
 	CASE(pool_done), CASE(queue_watch), CASE(workers),
 	CASE(workers_init), CASE(workers_start), CASE(workers_shutdown),
 	CASE(workers_state_stop), CASE(each),

@@ -7,6 +7,8 @@
 
 #include "../support/wait_util.h"
 
+#include <ev.h>
+
 /* Whatever allocates fails once; the next time it works. */
 START_TEST(without_memory_conditions_and_calls_are_refused)
 {
@@ -73,6 +75,16 @@ START_TEST(without_memory_64_descriptors_can_be_polled_and_no_more)
 }
 END_TEST
 
+static void
+never_done(evc_reactor *r, evc_status why, int result, void *arg)
+{
+	(void)r;
+	(void)why;
+	(void)result;
+	(void)arg;
+	ck_abort_msg("the loop does not turn");
+}
+
 START_TEST(without_a_thread_a_call_is_refused)
 {
 	evc_coord *c = new_coord(NULL);
@@ -91,6 +103,33 @@ START_TEST(without_a_thread_a_call_is_refused)
 	ck_assert_int_eq(result, 7);
 	hangs_end(0);
 	OK(evc_free(c));
+}
+END_TEST
+
+/* Refused, a call that nobody waits for has left nothing behind. */
+START_TEST(without_memory_or_a_thread_a_call_is_not_left_behind)
+{
+	static const char *const failing[] = { "alloc", "thread_create" };
+	evc_call_opts o = { .no_wait = true, .release = hang_release };
+	struct ev_loop *loop = ev_loop_new(0);
+	evc_coord *c = new_coord(loop);
+	void *arg = malloc(1);
+	int i;
+
+	o.reactor = evc_home(c);
+	o.done = never_done;
+	for (i = 0; i < 2; i++) {
+		seam_fail(failing[i], NULL, 1, EAGAIN);
+		REFUSED(EVC_RESOURCE_EXHAUSTED,
+			evc_call_detached_with(c, hang, arg, 0, &o, NULL));
+		seam_reset();
+	}
+	ck_assert_int_eq(atomic_load(&hang_begun), 0);
+	ck_assert_int_eq(atomic_load(&hang_released), 0);
+	OK(evc_call_detached_with(c, hang, arg, 0, &o, NULL));
+	OK(evc_free(c));
+	ev_loop_destroy(loop);
+	hangs_end(1);
 }
 END_TEST
 
@@ -151,5 +190,7 @@ END_TEST
 SCHEDULES_MAIN("faults of waits",
 	       without_memory_conditions_and_calls_are_refused,
 	       without_memory_64_descriptors_can_be_polled_and_no_more,
-	       without_a_thread_a_call_is_refused, without_a_descriptor_all_end,
+	       without_a_thread_a_call_is_refused,
+	       without_memory_or_a_thread_a_call_is_not_left_behind,
+	       without_a_descriptor_all_end,
 	       a_poll_that_fails)

@@ -371,7 +371,9 @@ static const evc_task_class never_class MAYBE_UNUSED = { .name = "task" };
 	X(evc_call_detached, \
 	  REF(evc_call_detached(w->c, "c", never_int, NULL, NULL, INFINITY, NULL))) \
 	X(evc_call_detached_with, \
-	  REF(evc_call_detached_with(w->c, never_int, NULL, INFINITY, NULL, NULL))) \
+	  REF(evc_call_detached_with(w->c, never_int, NULL, INFINITY, NULL, NULL)) && \
+	  REF(evc_call_detached_with(w->c, never_int, NULL, 0, \
+				     &(evc_call_opts){ .no_wait = true }, NULL))) \
 	X(evc_group_init, \
 	  REF(evc_group_init(w->reg, "g", never_worker, NULL, NULL, NULL, \
 			       NULL))) \

@@ -17,6 +17,7 @@
 #include "core/join/watch.h"
 #include "core/life/scope.h"
 #include "core/status/trace.h"
+#include "core/wake/left.h"
 
 #define REASONS_DEFAULT 32
 #define REASONS_SCOPE 8
@@ -133,6 +134,7 @@ evc__coord_destroy(evc_coord *c)
 	sync_lock_destroy(&c->lock);
 	if (c->parent == NULL && c->tree != NULL) {
 		evc__trace_free(c->tree);
+		evc__left_forget(c->tree);
 		sync_lock_destroy(&c->tree->lock);
 		evc__log_queue_destroy(&c->tree->log);
 		sync_free(c->tree);
@@ -185,6 +187,7 @@ build_coord(evc_coord *c, const evc_config *k)
 		c->tree = sync_alloc(1, sizeof *c->tree);
 		if (c->tree != NULL) {
 			c->tree->upper = &upper;
+			list_init(&c->tree->left);
 			sync_lock_init(&c->tree->lock);
 			evc__log_queue_init(&c->tree->log);
 		}

@@ -10,6 +10,7 @@
  * the queue, so that lines keep their order.  Atomics: begun, over.
  */
 #include "core/core.h"
+#include "core/wake/left.h"
 
 #include "base/deadline.h"
 #include "base/text.h"
@@ -101,6 +102,19 @@ log_errors(evc_coord *c)
 
 /* ---- the stop ---- */
 
+/* A stop has ended: name the calls that are left behind.  They are no error,
+   because no member waits for them. */
+static void
+log_left(evc_coord *c)
+{
+	char line[320];
+	struct text t = evc__lines_in(line, sizeof line);
+
+	evc__text_fmt(&t, "%s: left behind: ", c->name);
+	if (evc__left_names(c, &t))
+		evc__log_put(c, EVC_LOG_INFO, 0, NULL, line);
+}
+
 /* The number of the present stop, or 0. */
 static uint32_t
 present_stop(uint64_t w)
@@ -182,6 +196,7 @@ evc__log_over(evc_coord *c, const evc_verdict *v)
 		      c->name, v->took, v->n_ended,
 		      v->n_ended == 1 ? "" : "s");
 	evc__log_put(c, EVC_LOG_INFO, 0, NULL, line);
+	log_left(c);
 }
 
 /* Is there perhaps news for the log? */
@@ -247,16 +262,18 @@ evc__log_extend(evc_coord *c, const char *name, double granted,
 void
 evc__log_late(evc_coord *c, const evc_verdict *v, bool ignored)
 {
+	bool stop = present_stop(sync_load(&c->word)) != 0;
 	char line[320];
 	struct text t = evc__lines_in(line, sizeof line);
 
 	if (c->log.fn == NULL || v->n_stragglers == 0)
 		return;
 	evc__text_fmt(&t, "%s of %s ended after %.3f s; %s",
-		      present_stop(sync_load(&c->word)) != 0 ? "stop" : "join",
-		      c->name, v->took, v->error.text);
+		      stop ? "stop" : "join", c->name, v->took, v->error.text);
 	evc__log_put(c, ignored ? EVC_LOG_INFO : EVC_LOG_ERROR, 0, &v->error,
 		     line);
+	if (stop)
+		log_left(c);
 }
 
 void

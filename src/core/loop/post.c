@@ -203,6 +203,17 @@ evc_post_message(evc_loop_ref *loop, evc_message *m)
 	return try_post(loop, m, __func__);
 }
 
+bool
+evc__inbox_put(evc_loop_ref *l, evc_message *m)
+{
+	if (!evc__refgate_enter(&l->gate))
+		return false;
+	m->flags = MESSAGE_UNCOUNTED;
+	push_message(l, m);
+	evc__refgate_leave(&l->gate);
+	return true;
+}
+
 /* A post by evc_post, with its message in memory of the library. */
 struct post {
 	evc_message message; /* first */
@@ -268,17 +279,25 @@ take_chain(evc_loop_ref *l)
 
 SHUT_VOID(call, (evc_message * m, evc_status why), m->fn(m, why))
 
-/* Call the first message of the queue. */
-static void
-deliver_message(evc_loop_ref *l, evc_status why)
+/* Call the first message of the queue.  Returns how many posts are to be
+   counted out: 1 or 0. */
+static uint32_t
+deliver_message(evc_loop_ref *l, evc_coord *c, evc_status why)
 {
 	evc_message *m = l->todo;
+	bool counted = !(m->flags & MESSAGE_UNCOUNTED);
 
 	l->todo = m->next_;
 	if (l->todo == NULL)
 		l->todo_end = &l->todo;
 	sync_store((_Atomic uint32_t *)&m->posted_, 0);
+	/* The function may use c. */
+	if (!counted && why == 0) {
+		count_in(l, c);
+		counted = true;
+	}
 	call(m, why);
+	return counted;
 }
 
 /* Call all messages of the queue.  Later posts run in the next turn, or in a
@@ -289,12 +308,12 @@ serve_posts(evc_loop_ref *l, evc_reactor *r)
 	struct evc__frame f = { r->frames, false };
 	evc_coord *c = r->c;
 	struct evc__busy busy;
-	uint32_t n;
+	uint32_t n = 0;
 
 	r->frames = &f;
 	evc__busy_begin(r, c, BUSY_POST, NULL, &busy);
-	for (n = 0; !f.gone && l->todo != NULL; n++)
-		deliver_message(l, 0);
+	while (!f.gone && l->todo != NULL)
+		n += deliver_message(l, c, 0);
 	evc__busy_end(&busy);
 	if (!evc__same_process(c))
 		return false; /* a fork child, made in the post */
@@ -413,10 +432,10 @@ evc__inbox_shut(evc_loop_ref *l)
 void
 evc__inbox_empty(evc_loop_ref *l, evc_coord *c)
 {
-	uint32_t n;
+	uint32_t n = 0;
 
 	take_chain(l);
-	for (n = 0; l->todo != NULL; n++)
-		deliver_message(l, EVC_CANCELLED);
+	while (l->todo != NULL)
+		n += deliver_message(l, c, EVC_CANCELLED);
 	count_out(l, c, n, true);
 }

@@ -14,6 +14,9 @@
 #include "base/sync.h"
 #include "core/loop/loop_waker.h"
 
+/* In evc_message.flags: put by evc__inbox_put. */
+#define MESSAGE_UNCOUNTED (1u << 31)
+
 struct evc_loop_ref {
 	/* atomic: handles, the reactor, the loop_waker's list -> the freeing
 	   thread */
@@ -42,6 +45,10 @@ struct evc_loop_ref {
 
 /* A new inbox; NULL: no memory. */
 evc_loop_ref *evc__inbox_new(evc_reactor *r);
+/* The caller holds a reference to l: put m, a message of the library's, into l.
+   m counts as alive only while its function runs on the loop, and may come
+   after the stop.  false: the loop is gone. */
+bool evc__inbox_put(evc_loop_ref *l, evc_message *m);
 /* One reference less. */
 void evc__inbox_drop(evc_loop_ref *l);
 /* Loop thread: call the messages in the inboxes of lw's reactors.  false: lw is
