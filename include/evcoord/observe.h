@@ -194,6 +194,57 @@ EVC_API EVC_MUST_USE evc_status
 evc_may_wait(evc_coord *c, const char *func);
 
 /*
+ * For libraries built on evcoord: a part of a coordinator, an object that
+ * evc_finish frees together with the coordinator, as it frees queues, pools and
+ * worker groups.  The struct stands in the object and is zeroed before its
+ * fields are set.
+ */
+typedef struct evc_part evc_part;
+struct evc_part {
+	/* May the object be freed now?  0, or a refusal by evc_refuse, whose
+	   text names the object. */
+	evc_status (*may_free)(evc_part *p);
+	/* Free the object, and p with it; as the public call that frees it.  A
+	   part without a scope calls evc_part_remove. */
+	evc_status (*free)(evc_part *p);
+	evc_coord *scope;  /* the object's scope, which free frees; or NULL */
+	unsigned n_conds;  /* conditions (evc_cond_new) of the scope, else of
+			      the coordinator, that free frees */
+	bool ends_members; /* free ends the members in the scope that live */
+	/* the library's */
+	evc_coord *coord_;
+	evc_part *next_;
+	uint64_t reserved_[4];
+};
+
+/*
+ * Add a part of c.  evc_finish asks all parts first, and c: when one of them
+ * may not be freed, nothing is freed.  A part leaves with its scope.
+ *
+ * Thread:    any; not a signal handler.
+ * Ownership: p is the caller's and stays where it is until its scope was freed,
+ *            or evc_part_remove was called.
+ * Returns:   0; -EVC_INVALID_ARGUMENT, also for a part that was added, and a
+ *            scope that is none of c's own; -EVC_FAILED_PRECONDITION in a fork
+ *            child, and while c is being freed.
+ * Since:     0.2
+ */
+EVC_API evc_status
+evc_part_add(evc_coord *c, evc_part *p);
+
+/*
+ * Take a part out of its coordinator, which must still exist.
+ *
+ * Thread:    any; not a signal handler.
+ * Ownership: p is the caller's again.
+ * Returns:   nothing; nothing happens with NULL, with a part that was not added
+ *            or has left with its scope, and in a fork child.
+ * Since:     0.2
+ */
+EVC_API void
+evc_part_remove(evc_part *p);
+
+/*
  * For libraries built on evcoord: give c's log hook one line, which begins with
  * c's name.  The helper thread calls the hook, after this call or meanwhile.
  *

@@ -81,6 +81,7 @@ struct evc_group {
 	struct evc__metrics *metrics;
 	struct evc__loggers *loggers; /* NULL: none */
 	unsigned fork_generation;
+	evc_part part; /* of the scope's parent; see evc_finish */
 
 	/* the registry's lock */
 	struct list node;
@@ -357,6 +358,8 @@ void evc__groups_release(struct evc__held *h);
 double evc__held_left(const struct evc__held *h);
 /* In a fork child: the calling thread walks through no registry. */
 void evc__walks_forget(void);
+/* A new group: evc_finish of the coordinator above may free g. */
+void evc__group_part(evc_group *g);
 
 /* ---- error.c ---- */
 

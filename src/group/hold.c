@@ -252,6 +252,38 @@ evc_group_free(evc_group *group)
 	return st < 0 || !free_now ? st : destroy_unlisted(group);
 }
 
+/* The end of main.  The group rests, so no thread uses its condition. */
+static evc_status
+may_free(evc_part *p)
+{
+	evc_group *g = LIST_OF(p, evc_group, part);
+	evc_status st = evc__not_inside("evc_finish");
+
+	if (st == 0)
+		st = group_may_go(g, "evc_finish");
+	if (st == 0)
+		(void)evc__group_tails(g);
+	sync_lock(&g->lock);
+	p->n_conds = g->cond != NULL;
+	sync_unlock(&g->lock);
+	return st;
+}
+
+static evc_status
+free_part(evc_part *p)
+{
+	return evc_group_free(LIST_OF(p, evc_group, part));
+}
+
+void
+evc__group_part(evc_group *g)
+{
+	g->part.may_free = may_free;
+	g->part.free = free_part;
+	g->part.scope = g->scope;
+	(void)evc_part_add(evc_scope_parent(g->scope), &g->part);
+}
+
 /* ---- registries ---- */
 
 WALLED(bool, see, (evc_group_each_fn * fn, evc_group *g, void *arg), fn(g, arg))

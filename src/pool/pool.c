@@ -11,6 +11,7 @@
 #include <limits.h>
 
 #include "base/cpus.h"
+#include "base/list.h"
 #include "base/reserved.h"
 #include "base/text.h"
 #include "base/deadline.h"
@@ -107,6 +108,93 @@ set_up(evc_pool *pool, const char *name, const evc_pool_opts *o)
 	sync_lock_init(&pool->lock);
 }
 
+static uint64_t
+open_jobs(evc_pool *pool)
+{
+	struct pool_port *p;
+	uint64_t n = 0;
+
+	for (p = sync_load(&pool->ports); p != NULL; p = sync_load(&p->next))
+		n += sync_load(&p->n_own) + sync_load_sc(&p->n_foreign);
+	return n;
+}
+
+static void
+destroy_pool(evc_pool *pool)
+{
+	struct pool_port *p, *next;
+	uint32_t i;
+
+	for (p = sync_load(&pool->ports); p != NULL; p = next) {
+		next = sync_load(&p->next);
+		evc__port_orphan(p);
+	}
+	for (i = 0; i < sync_load(&pool->n_seats); i++)
+		sync_free(sync_load(&pool->seat[i]));
+	sync_lock_destroy(&pool->lock);
+	sync_free(pool);
+}
+
+static evc_status
+pool_may_go(evc_pool *pool, const char *func)
+{
+	uint64_t n = open_jobs(pool);
+
+	if (evc__pool_self() == pool)
+		return evc_refuse(-EVC_FAILED_PRECONDITION,
+				  "%s: on a thread of pool %s", func,
+				  pool->name);
+	return n == 0 ? 0 :
+			evc_refuse(-EVC_FAILED_PRECONDITION,
+				   "%s: pool %s: %llu jobs are not completed",
+				   func, pool->name, (unsigned long long)n);
+}
+
+evc_status
+evc_pool_free(evc_pool *pool)
+{
+	evc_join_opts o = { .grace = INFINITY };
+	struct pool_port *p;
+	evc_verdict v = { .n_stragglers = 0 };
+	evc_status st;
+
+	if (pool == NULL)
+		return 0;
+	st = evc__pool_check(pool, __func__);
+	if (st == 0)
+		st = pool_may_go(pool, __func__);
+	if (st < 0)
+		return st;
+	/* The loops of the jobs may still be on the way out of the last
+	   done. */
+	for (p = sync_load(&pool->ports); p != NULL; p = sync_load(&p->next))
+		evc__port_release_hold(p);
+	evc_request_stop(pool->scope, 0, "the pool is freed");
+	/* The stop above may end first. */
+	st = evc_join(pool->scope, &o, &v);
+	if (st >= 0)
+		st = evc_free(pool->scope);
+	if (st < 0 && v.n_stragglers > 0)
+		return evc_refuse(-EVC_DEADLINE_EXCEEDED, "evc_pool_free: %s",
+				  v.error.text);
+	if (st >= 0)
+		destroy_pool(pool);
+	return st < 0 ? st : 0;
+}
+
+/* The end of main. */
+static evc_status
+may_free(evc_part *p)
+{
+	return pool_may_go(LIST_OF(p, evc_pool, part), "evc_finish");
+}
+
+static evc_status
+free_part(evc_part *p)
+{
+	return evc_pool_free(LIST_OF(p, evc_pool, part));
+}
+
 static evc_status
 make_scope(evc_pool *pool, evc_coord *c)
 {
@@ -117,11 +205,17 @@ make_scope(evc_pool *pool, evc_coord *c)
 		return st;
 	st = evc_on_stop(pool->scope, pool->name, close_at_stop, pool, NULL,
 			 NULL);
-	if (st < 0)
+	if (st < 0) {
 		evc_free(pool->scope);
-	else
-		evc_scope_ready(pool->scope);
-	return st;
+		return st;
+	}
+	evc_scope_ready(pool->scope);
+	pool->part.may_free = may_free;
+	pool->part.free = free_part;
+	pool->part.scope = pool->scope;
+	pool->part.ends_members = true;
+	(void)evc_part_add(c, &pool->part);
+	return 0;
 }
 
 static evc_status
@@ -166,72 +260,6 @@ evc_pool_new(evc_coord *c, const char *name, const evc_pool_opts *opts,
 	return evc_refuse_setup(c, __func__,
 				make_pool(c, name, opts != NULL ? opts : &none,
 					  ret_pool));
-}
-
-static uint64_t
-open_jobs(evc_pool *pool)
-{
-	struct pool_port *p;
-	uint64_t n = 0;
-
-	for (p = sync_load(&pool->ports); p != NULL; p = sync_load(&p->next))
-		n += sync_load(&p->n_own) + sync_load_sc(&p->n_foreign);
-	return n;
-}
-
-static void
-destroy_pool(evc_pool *pool)
-{
-	struct pool_port *p, *next;
-	uint32_t i;
-
-	for (p = sync_load(&pool->ports); p != NULL; p = next) {
-		next = sync_load(&p->next);
-		evc__port_orphan(p);
-	}
-	for (i = 0; i < sync_load(&pool->n_seats); i++)
-		sync_free(sync_load(&pool->seat[i]));
-	sync_lock_destroy(&pool->lock);
-	sync_free(pool);
-}
-
-evc_status
-evc_pool_free(evc_pool *pool)
-{
-	evc_join_opts o = { .grace = INFINITY };
-	struct pool_port *p;
-	evc_verdict v = { .n_stragglers = 0 };
-	evc_status st;
-	uint64_t n;
-
-	if (pool == NULL)
-		return 0;
-	st = evc__pool_check(pool, __func__);
-	if (st < 0)
-		return st;
-	if (evc__pool_self() == pool)
-		return evc_refuse(-EVC_FAILED_PRECONDITION,
-				  "evc_pool_free: on a thread of the pool");
-	n = open_jobs(pool);
-	if (n > 0)
-		return evc_refuse(-EVC_FAILED_PRECONDITION,
-				  "evc_pool_free: %llu jobs are not completed",
-				  (unsigned long long)n);
-	/* The loops of the jobs may still be on the way out of the last
-	   done. */
-	for (p = sync_load(&pool->ports); p != NULL; p = sync_load(&p->next))
-		evc__port_release_hold(p);
-	evc_request_stop(pool->scope, 0, "the pool is freed");
-	/* The stop above may end first. */
-	st = evc_join(pool->scope, &o, &v);
-	if (st >= 0)
-		st = evc_free(pool->scope);
-	if (st < 0 && v.n_stragglers > 0)
-		return evc_refuse(-EVC_DEADLINE_EXCEEDED, "evc_pool_free: %s",
-				  v.error.text);
-	if (st >= 0)
-		destroy_pool(pool);
-	return st < 0 ? st : 0;
 }
 
 /* ---- on the way ---- */

@@ -187,6 +187,7 @@ struct evc_pool {
 	bool finish;
 	evc_fn *body; /* the function of each thread; its arg is the seat */
 	char name[48];
+	evc_part part; /* of the scope's parent; see evc_finish */
 	/* atomic: resize -> threads, submitters */
 	_Atomic uint32_t limit;
 	_Atomic uint32_t shrink; /* the pool may have more threads than limit */

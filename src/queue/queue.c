@@ -40,6 +40,68 @@ conds_new(evc_queue *q)
 	return st;
 }
 
+/* Lock held: why the queue cannot be freed; NULL: the queue is unused. */
+static const char *
+in_use(evc_queue *q)
+{
+	if (!ring_is_empty(q))
+		return "there are items in it";
+	if (q->side[ITEMS].n_in > 0 || q->side[ROOM].n_in > 0 ||
+	    q->n_draining > 0)
+		return "threads wait on it";
+	if (q->n_feeders > 0)
+		return "it is being fed";
+	if (!list_empty(&q->watches))
+		return "a loop watches it";
+	return NULL;
+}
+
+static evc_status
+queue_may_go(evc_queue *q, const char *func)
+{
+	const char *why;
+
+	sync_lock(&q->lock);
+	why = in_use(q);
+	sync_unlock(&q->lock);
+	return why == NULL ? 0 :
+			     evc_refuse(-EVC_FAILED_PRECONDITION,
+					"%s: queue %s: %s", func, q->name, why);
+}
+
+evc_status
+evc_queue_free(evc_queue *queue)
+{
+	evc_status st;
+
+	if (queue == NULL)
+		return 0;
+	st = evc__queue_check(queue, __func__);
+	if (st == 0)
+		st = queue_may_go(queue, __func__);
+	if (st < 0)
+		return st;
+	evc_part_remove(&queue->part);
+	conds_free(queue);
+	sync_lock_destroy(&queue->lock);
+	sync_free(queue->place);
+	sync_free(queue);
+	return 0;
+}
+
+/* The end of main. */
+static evc_status
+may_free(evc_part *p)
+{
+	return queue_may_go(LIST_OF(p, evc_queue, part), "evc_finish");
+}
+
+static evc_status
+free_part(evc_part *p)
+{
+	return evc_queue_free(LIST_OF(p, evc_queue, part));
+}
+
 static evc_status
 make_queue(evc_coord *c, const char *name, size_t capacity, unsigned flags,
 	   evc_queue **ret)
@@ -74,6 +136,10 @@ make_queue(evc_coord *c, const char *name, size_t capacity, unsigned flags,
 		return st;
 	}
 	sync_lock_init(&q->lock);
+	q->part.may_free = may_free;
+	q->part.free = free_part;
+	q->part.n_conds = SIDES + 1;
+	(void)evc_part_add(c, &q->part);
 	*ret = q;
 	return 0;
 }
@@ -102,47 +168,6 @@ evc_queue_new(evc_coord *c, const char *name, size_t capacity,
 		why == NULL ? make_queue(c, name, capacity, flags, ret_queue)
 			    : evc_refuse(-EVC_INVALID_ARGUMENT,
 					 "evc_queue_new: %s", why));
-}
-
-/* Lock held: why the queue cannot be freed; NULL: the queue is unused. */
-static const char *
-in_use(evc_queue *q)
-{
-	if (!ring_is_empty(q))
-		return "there are items in it";
-	if (q->side[ITEMS].n_in > 0 || q->side[ROOM].n_in > 0 ||
-	    q->n_draining > 0)
-		return "threads wait on it";
-	if (q->n_feeders > 0)
-		return "it is being fed";
-	if (!list_empty(&q->watches))
-		return "a loop watches it";
-	return NULL;
-}
-
-evc_status
-evc_queue_free(evc_queue *queue)
-{
-	const char *why;
-	evc_status st;
-
-	if (queue == NULL)
-		return 0;
-	st = evc__queue_check(queue, __func__);
-	if (st < 0)
-		return st;
-	sync_lock(&queue->lock);
-	why = in_use(queue);
-	sync_unlock(&queue->lock);
-	if (why != NULL)
-		return evc_refuse(-EVC_FAILED_PRECONDITION,
-				  "evc_queue_free: queue %s: %s", queue->name,
-				  why);
-	conds_free(queue);
-	sync_lock_destroy(&queue->lock);
-	sync_free(queue->place);
-	sync_free(queue);
-	return 0;
 }
 
 evc_status

@@ -70,6 +70,7 @@ struct evc_queue {
 	unsigned flags;
 	unsigned fork_generation;
 	char name[48];
+	evc_part part; /* of c; see evc_finish */
 
 	/* atomic: waiters -> pushes, pops.  On a cache line apart from head and
 	   tail. */

@@ -301,21 +301,38 @@ add_below(struct names *a, evc_coord *c)
 	}
 }
 
-unsigned
-evc__names(evc_coord *c, const struct evc__member *self, bool hooks,
-	   int hooks_not_of, char *buf, size_t room)
+static unsigned
+list_names(evc_coord *c, const struct evc__look *l, bool below, char *buf,
+	   size_t room)
 {
-	struct evc__look l = { c, self, hooks, hooks_not_of };
 	struct names a = { .t = evc__text_in(buf, room),
 			   .room = room,
-			   .l = &l };
+			   .l = l };
 
 	add_own(&a, c);
-	add_below(&a, c);
+	if (below)
+		add_below(&a, c);
 	if (a.cut > 0) {
 		evc__text_add(&a.t, a.t.len > 0 ? " and " : "");
 		evc__text_int(&a.t, a.cut);
 		evc__text_add(&a.t, " more");
 	}
 	return a.n;
+}
+
+unsigned
+evc__names(evc_coord *c, const struct evc__member *self, bool hooks,
+	   int hooks_not_of, char *buf, size_t room)
+{
+	struct evc__look l = { c, self, hooks, hooks_not_of };
+
+	return list_names(c, &l, true, buf, room);
+}
+
+unsigned
+evc__names_of(evc_coord *c, bool below, char *buf, size_t room)
+{
+	struct evc__look l = { c, NULL, false, 0 };
+
+	return list_names(c, &l, below, buf, room);
 }

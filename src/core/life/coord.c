@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The life of a coordinator: new, free with its checks, evc_finish.
+ * The life of a coordinator: new, and free with its checks.
  *
- * Called by: evc_new, evc_free, evc_finish; scope.c and abandon.c take
- * coordinators down.
+ * Called by: evc_new, evc_free; finish.c asks why not; scope.c and abandon.c
+ * take coordinators down.
  * Locks: the coordinator's, for the checks; then the refgate is closed, and no
  * other thread can reach c.  Atomics: the word.
  */
@@ -15,6 +15,7 @@
 #include "core/join/scope_join.h"
 #include "core/join/join.h"
 #include "core/join/watch.h"
+#include "core/life/part.h"
 #include "core/life/scope.h"
 #include "core/status/trace.h"
 #include "core/wake/left.h"
@@ -22,8 +23,6 @@
 #define REASONS_DEFAULT 32
 #define REASONS_SCOPE 8
 #define REASONS_MOST 254
-/* How long evc_free waits for a log hook. */
-#define FREE_FLUSH_NS UINT64_C(1000000000)
 
 _Static_assert(offsetof(struct evc_coord, word) == 0,
 	       "evcoord/coord.h reads the word at offset 0");
@@ -270,32 +269,51 @@ on_other_loop(evc_reactor *r)
 					NULL;
 }
 
-/* Lock held: the reason against freeing c now, in buf perhaps; NULL: none. */
-static const char *
-why_not(evc_coord *c, char *buf, size_t room)
+/* Lock held: add the names of the scopes of c without those of parts that will
+   have gone.  false: there are none. */
+static bool
+add_scopes(evc_coord *c, const struct evc__gone *gone, struct text *t)
+{
+	const char *mark = "it has scopes: ";
+	struct list *n, *tmp;
+
+	LIST_EACH(n, tmp, &c->scopes) {
+		if (gone->parts && evc__part_of(SCOPE_OF(n)) != NULL)
+			continue;
+		evc__text_add(t, mark);
+		evc__text_add(t, SCOPE_OF(n)->name);
+		mark = ", ";
+	}
+	return mark[0] == ',';
+}
+
+/* Lock held: add the names of the members that live.  A scope that is held
+   counts as alive, but may be freed. */
+static bool
+add_members(evc_coord *c, const struct evc__gone *gone, struct text *t)
 {
 	char names[96];
+
+	if (gone->members || sync_load_sc(&c->stop.alive) <= c->life.held ||
+	    evc__names_of(c, !gone->parts, names, sizeof names) == 0)
+		return false;
+	evc__text_add(t, "still running: ");
+	evc__text_add(t, names);
+	return true;
+}
+
+const char *
+evc__free_why_not(evc_coord *c, const struct evc__gone *gone, char *buf,
+		  size_t room)
+{
 	struct text t = evc__text_in(buf, room);
 	struct list *n, *tmp;
 
-	if (!list_empty(&c->scopes)) {
-		evc__text_add(&t, "it has scopes: ");
-		LIST_EACH(n, tmp, &c->scopes) {
-			evc__text_add(&t, SCOPE_OF(n)->name);
-			evc__text_add(&t, tmp != &c->scopes ? ", " : "");
-		}
+	if (add_scopes(c, gone, &t) || add_members(c, gone, &t))
 		return buf;
-	}
-	/* A scope that is held counts as alive, but may be freed. */
-	if (sync_load_sc(&c->stop.alive) > c->life.held &&
-	    evc__names(c, NULL, false, 0, names, sizeof names) > 0) {
-		evc__text_add(&t, "still running: ");
-		evc__text_add(&t, names);
-		return buf;
-	}
 	if (join_waits(c))
 		return "a join waits";
-	if (c->life.n_conds > 0)
+	if (c->life.n_conds > gone->n_conds)
 		return "it has queues or conditions";
 	if (sync_load_sc(&c->stop.n_waiters) > 0 && !evc_should_stop(c))
 		return "a thread waits for the stop, and none was asked for";
@@ -378,6 +396,7 @@ evc__coord_take_down(evc_coord *c)
 evc_status
 evc_free(evc_coord *c)
 {
+	static const struct evc__gone none;
 	evc_status st;
 	const char *why;
 	char buf[128];
@@ -393,7 +412,7 @@ evc_free(evc_coord *c)
 				   "evc_free: a log hook has not returned");
 	sync_lock(&c->lock);
 	evc__members_refresh(c);
-	why = why_not(c, buf, sizeof buf);
+	why = evc__free_why_not(c, &none, buf, sizeof buf);
 	c->life.dying = why == NULL;
 	sync_unlock(&c->lock);
 	if (why != NULL)
@@ -404,25 +423,4 @@ evc_free(evc_coord *c)
 	evc__log_end(c);
 	evc__coord_take_down(c);
 	return 0;
-}
-
-#define EXIT_LATE 124 /* the exit code of timeout(1) */
-
-int
-evc_finish(evc_coord *c, evc_status result)
-{
-	/* EVC_DEADLINE_EXCEEDED may also be the code of an error: then the exit
-	   code is 1. */
-	bool error = c != NULL && WORD_ERR_CODE(sync_load(&c->word)) != 0;
-	bool kept = evc_free(c) < 0 && evc__same_process(c);
-
-	if (kept) {
-		evc_log(c, EVC_LOG_WARNING, NULL, "not freed at the end: %s",
-			evc_last_error());
-		evc__log_settle(c, LOG_FLUSH_NS);
-		evc__coord_release_handlers(c);
-	}
-	if (result == 0)
-		return kept ? 1 : 0;
-	return result == EVC_DEADLINE_EXCEEDED && !error ? EXIT_LATE : 1;
 }

@@ -27,6 +27,7 @@ struct evc__coord_life {
 				c */
 	uint64_t ready_ns;   /* when c was made, for the age of c in reports */
 	unsigned n_conds;    /* conds made and not freed; see wake/cond.c */
+	evc_part *parts;     /* the newest first; see finish.c */
 	struct evc__helper_job *owner; /* job of the helper as owner; set by
 					  evc_abandon */
 	struct evc__systemd *systemd;

@@ -259,6 +259,8 @@ struct evc__alive_count evc__count_alive(evc_coord *c,
    named or not. */
 unsigned evc__names(evc_coord *c, const struct evc__member *self, bool hooks,
 		    int hooks_not_of, char *buf, size_t room);
+/* The same without hooks; below: with the scopes below c. */
+unsigned evc__names_of(evc_coord *c, bool below, char *buf, size_t room);
 
 /* ---- pthread.c, adopt.c: threads as members ---- */
 

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Parts: objects that evc_finish frees together with their coordinator.
+ */
+#ifndef EVC_CORE_PART_H
+#define EVC_CORE_PART_H
+
+#include <evcoord.h>
+
+/* How long a free waits for a log hook. */
+#define FREE_FLUSH_NS UINT64_C(1000000000)
+
+/* What will have gone before a coordinator is freed. */
+struct evc__gone {
+	bool parts;       /* the scopes of its parts */
+	bool members;     /* all that is alive */
+	unsigned n_conds; /* so many of its conditions */
+};
+
+/* ---- coord.c ---- */
+
+/* Lock held: the reason against freeing c once that has gone, in buf perhaps;
+   NULL: none. */
+const char *evc__free_why_not(evc_coord *c, const struct evc__gone *gone,
+			      char *buf, size_t room);
+
+/* ---- finish.c ---- */
+
+/* Lock of the parent held: the part that the scope s belongs to; or NULL. */
+evc_part *evc__part_of(const evc_coord *s);
+/* Lock of c held: p is a part of c no more. */
+void evc__part_drop(evc_coord *c, evc_part *p);
+
+#endif
