@@ -16,9 +16,10 @@
  *	--trace  write the timeline of the stop; evc-trace(1) draws it
  *
  * It is made as gdnsd is, a server whose stop waits for ever when one thread
- * hangs; try it with the command "stick".  SIGTERM or SIGINT stop it, or the
- * command "stop".  Exit status: 0, or 124 when somebody had to be left behind:
- * who, and where it is, stands in the report on standard error.
+ * hangs; try it with the command "stick".  SIGTERM or SIGINT stop it, unless
+ * the command "hold" forbids that, or the command "stop".  After a signal dnsd
+ * leaves by that signal, else with the status 0; with 124 when somebody had to
+ * be left behind: who, and where it is, stands in the report on standard error.
  *
  * All that the stop needs stands between "stop:" and ":stop" marks, here and
  * in the other files.
@@ -133,7 +134,7 @@ server_init(struct server *s, const struct options *o)
 	char why[256];
 
 	s->zone_file = o->zone;
-	s->limit = o->budget < 60 ? o->budget / 2 : 30;
+	tcp_patience(o->budget < 60 ? o->budget / 2 : 30);
 	s->zone.zone = zone_load(s, why, sizeof(why));
 	if (s->zone.zone == NULL)
 		die("%s", why);
@@ -243,6 +244,23 @@ main(int argc, char **argv)
 	home = ev_loop_new(EVFLAG_AUTO);
 	if (home == NULL)
 		die("no event loop");
+	/* stop: */
+	evc_config cfg = { .name = "dnsd", .flags = EVC_STRICT_SETUP,
+			   .log = evc_log_stderr };
+	evc_escalation_opts end = { o.budget, .at_end = EVC_AT_END_EXIT };
+	evc_signals_opts sig = { .allow = unheld, .flags = EVC_SIGNALS_AT_JOIN };
+	evc_member_opts kick = { .flags = EVC_KICK };
+	evc_verdict v = { 0 };
+
+	evc_stack_signal(0); /* before the first thread: it would block it */
+	must(evc_new(home, &cfg, &s.coord));
+	must(evc_escalation_set(s.coord, &end));
+	evc_signals_start(s.coord, &sig);
+	evc_systemd_start(s.coord, NULL);
+	must(evc_cond_new(s.coord, &s.asked));
+	/* :stop */
+	if (o.trace != NULL)
+		must(evc_trace_start(s.coord, 0));
 	server_init(&s, &o);
 	ev_signal_init(&hup, on_hup, SIGHUP);
 	hup.data = &s;
@@ -250,21 +268,6 @@ main(int argc, char **argv)
 	if (o.control != NULL &&
 	    (why = control_start(&s, home, o.control)) != NULL)
 		die("%s: %s", o.control, why);
-	/* stop: */
-	evc_config cfg = { .name = "dnsd", .flags = EVC_STRICT_SETUP,
-			   .log = evc_log_stderr };
-	evc_escalation_opts escalation = { .budget = o.budget };
-	evc_member_opts kick = { .flags = EVC_KICK };
-	evc_verdict v = { 0 };
-
-	evc_stack_signal(0); /* before the first thread: it would block it */
-	must(evc_new(home, &cfg, &s.coord));
-	must(evc_escalation_set(s.coord, &escalation));
-	must(evc_cond_new(s.coord, &s.asked));
-	evc_systemd_start(s.coord, NULL);
-	/* :stop */
-	if (o.trace != NULL)
-		must(evc_trace_start(s.coord, 0));
 	/* stop: */
 	evc_thread_start(s.coord, "reload", reload_thread, &s, NULL, NULL);
 	/* :stop */
@@ -275,7 +278,6 @@ main(int argc, char **argv)
 	for (struct tcp *t = s.tcp; t < s.tcp + s.n_tcp; t++)
 		/* stop: */
 		evc_reactor_start(s.coord, t->name, tcp_setup, t, NULL, NULL);
-	evc_signals_start(s.coord, NULL);
 	evc_systemd_ready(s.coord, "answering");
 	/* :stop */
 	say_ready(&s);
@@ -292,10 +294,9 @@ main(int argc, char **argv)
 	ev_signal_stop(home, &hup);
 	fflush(stdout);
 	/* stop: */
-	if (v.n_stragglers > 0)
-		evc_dump(s.coord, STDERR_FILENO, EVC_REPORT_TEXT);
 	evc_cond_free(s.asked);
 	st = evc_finish(s.coord, st);
+	evc_signals_raise(st == 0 ? v.stop.signo : 0);
 	if (v.n_stragglers > 0)
 		_exit(st);
 	/* :stop */

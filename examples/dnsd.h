@@ -62,7 +62,6 @@ struct server {
 	const char *zone_file;
 	struct zone_place zone;
 	int port;
-	double limit;             /* seconds that one client may hold us up */
 	struct udp *udp;
 	struct tcp *tcp;
 	unsigned n_udp, n_tcp;
@@ -93,10 +92,6 @@ struct tcp {
 	ldns_buffer *out;         /* one answer at a time */
 	atomic_ulong answered;    /* this thread -> anybody */
 	atomic_ulong cut;         /* clients that were too slow, likewise */
-	/* stop: */
-	evc_reactor *reactor;
-	ev_tstamp until;          /* then no client is waited for; 0: no stop */
-	/* :stop */
 };
 
 /* Sockets for all of them on 127.0.0.1, on one port (0: a free one, which is
@@ -107,6 +102,8 @@ void sockets_close(struct server *s);
 /* The threads' functions; arg is a struct udp, a struct server. */
 evc_status udp_thread(evc_coord *c, void *arg);
 evc_status reload_thread(evc_coord *c, void *arg);
+/* So many seconds one TCP client may hold us up; before the first loop. */
+void tcp_patience(double seconds);
 /* The set-up of a loop; arg is a struct tcp. */
 evc_status tcp_setup(evc_reactor *r, void *arg);
 
@@ -121,6 +118,10 @@ void reload_ask(struct server *s);
 const char *control_start(struct server *s, struct ev_loop *ev,
 			  const char *path);
 void control_stop(struct ev_loop *ev, const char *path);
+
+/* May a signal stop the server now?  Not between the commands "hold" and
+   "unhold".  Asked by signal handlers. */
+bool unheld(int signo, void *unused);
 
 /* Be the other side: send one command, print what comes.  An exit status. */
 int control_send(const char *path, const char *command);

@@ -44,6 +44,7 @@ static int spare = -1;            /* a descriptor that is given up for a client
 static struct client clients[CLIENTS];
 static unsigned long n_came;
 static struct stat own;           /* the socket, as we have made it */
+static atomic_bool held;          /* control -> signal handlers */
 
 /* What tells about the coordinator: an explanation, or a report. */
 struct tell {
@@ -132,8 +133,20 @@ obey(struct server *s, const char *line)
 		/* :stop */
 		return strdup("it stops\n");
 	}
+	if (strcmp(line, "hold") == 0 || strcmp(line, "unhold") == 0) {
+		atomic_store(&held, *line == 'h');
+		return strdup(*line == 'h' ? "no signal stops it\n" :
+			      "signals stop it\n");
+	}
 	return strdup("commands: stop [TEXT], why, report, dump json, "
-		      "dump metrics, reload, stick, stick deaf\n");
+		      "dump metrics, reload, hold, unhold, stick, "
+		      "stick deaf\n");
+}
+
+bool
+unheld(UNUSED int signo, UNUSED void *unused)
+{
+	return !atomic_load(&held);
 }
 
 static void

@@ -4,14 +4,16 @@
  * connections on which any number of queries follow each other, two bytes of
  * length before each.
  *
- * At the stop a loop takes over whoever has connected already, and closes its
- * listening socket.  A connection answers what had arrived by then, reads the
- * rest of a query of which a part had, and is closed when its client has got
- * all of it; one that is idle is closed at once.
+ * A connection ends in one way, whether its idle time is over or the stop has
+ * come (conn_last): it answers what had arrived by then, reads the rest of a
+ * query of which a part had, and is closed when its client has got all of it;
+ * one that is idle is closed at once.  At the stop a loop first takes over the
+ * clients that have connected already, and closes its listening socket.
  *
  * A client that is slow costs half of the budget at most: so long it may take
  * to send a query whose first byte has come, and to take an answer; after the
- * stop all that it still sends and takes has so long.  Then it is cut.
+ * stop all that it still sends and takes has so long.  Then it is cut
+ * (conn_cut), by its timer or as a late task.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -20,6 +22,7 @@
 #include <errno.h>
 #include <linux/sockios.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -39,11 +42,12 @@
 struct conn {
 	/* stop: */
 	evc_task task;            /* first: the coordinator hands it back */
-	int late;                 /* bytes that came before the stop and are
-				     not read; -1: there is no stop */
 	/* :stop */
 	struct tcp *tcp;
 	int fd;
+	int last;                 /* bytes to be read before the end; -1: the
+				     connection is not about to end */
+	struct sockaddr_in peer;
 	ev_io io;
 	ev_timer timer;
 	ev_tstamp until;          /* then what goes on has taken too long */
@@ -56,7 +60,6 @@ struct conn {
 struct listener {
 	/* stop: */
 	evc_task task;            /* first, likewise */
-	int late;                 /* connections accepted after the stop */
 	/* :stop */
 	struct tcp *tcp;
 	ev_io io;
@@ -65,6 +68,8 @@ struct listener {
 
 /* After a step: the next one, wait for the loop, or the end. */
 enum step { NEXT, WAIT, GONE };
+
+static double patience;           /* seconds for a client that is slow */
 
 /* ---- connections --------------------------------------------------------- */
 
@@ -81,21 +86,13 @@ conn_free(struct conn *k)
 	free(k);
 }
 
-/* It is idle, or something begins: so long may that take.  After the stop one
-   time is for all. */
+/* The connection is idle, or something begins: so long may that take. */
 static void
 conn_limit(struct conn *k)
 {
-	struct tcp *tcp = k->tcp;
-	ev_tstamp now = ev_now(tcp->ev), limit = now + tcp->server->limit;
+	bool idle = k->out == NULL && k->in_len == 0 && k->last < 0;
 
-	if (k->late >= 0 && tcp->until == 0)
-		tcp->until = limit;
-	if (tcp->until != 0)
-		limit = tcp->until;
-	else if (k->out == NULL && k->in_len == 0)
-		limit = now + IDLE;
-	k->until = limit;
+	k->until = ev_now(k->tcp->ev) + (idle ? IDLE : patience);
 }
 
 /* Wait for that, or for some seconds to pass, but not for ever. */
@@ -105,12 +102,6 @@ conn_wait(struct conn *k, int events, double seconds)
 	struct ev_loop *ev = k->tcp->ev;
 	double left = k->until - ev_now(ev);
 
-	if (left <= 0) {
-		if (k->out != NULL || k->in_len > 0 || k->late >= 0)
-			atomic_fetch_add_explicit(&k->tcp->cut, 1,
-						  memory_order_relaxed);
-		return GONE;
-	}
 	if (!ev_is_active(&k->io) ||
 	    (k->io.events & (EV_READ | EV_WRITE)) != events) {
 		ev_io_stop(ev, &k->io);
@@ -119,7 +110,7 @@ conn_wait(struct conn *k, int events, double seconds)
 			ev_io_start(ev, &k->io);
 	}
 	ev_timer_stop(ev, &k->timer);
-	ev_timer_set(&k->timer, seconds < left ? seconds : left, 0.);
+	ev_timer_set(&k->timer, fmax(0., fmin(seconds, left)), 0.);
 	ev_timer_start(ev, &k->timer);
 	return WAIT;
 }
@@ -209,13 +200,11 @@ conn_read(struct conn *k)
 		return GONE;
 	if (k->in_len >= query)
 		return conn_answer(k, query);
-	/* stop: */
-	/* What had come before the stop; then the rest of one query. */
-	if (k->late > 0)
-		room = room < (size_t)k->late ? room : (size_t)k->late;
-	else if (k->late == 0)
-		room = k->in_len > 0 ? query - k->in_len : 0;
-	/* :stop */
+	/* At the end: what had come before; then the rest of one query. */
+	if (k->last == 0 && k->in_len > 0)
+		k->last = (int)(query - k->in_len);
+	if (k->last >= 0 && room > (size_t)k->last)
+		room = (size_t)k->last;
 	if (room == 0)
 		return conn_close(k);
 	n = recv(k->fd, k->in + k->in_len, room, 0);
@@ -226,26 +215,17 @@ conn_read(struct conn *k)
 	k->in_len += (size_t)n;
 	if (k->in_len == (size_t)n)
 		conn_limit(k);
-	/* stop: */
-	if (k->late > 0)
-		k->late -= (int)n;
-	/* :stop */
+	if (k->last > 0)
+		k->last -= (int)n;
 	return NEXT;
 }
 
-/* Take steps: called when the socket or the timer has something to say, and at
-   the stop. */
+/* Take steps: called when the socket or the timer has something to say. */
 static void
-conn_run(evc_task *t, UNUSED void *arg)
+conn_run(struct conn *k)
 {
-	struct conn *k = (struct conn *)t;
 	enum step step = NEXT;
 
-	/* stop: */
-	if (k->late < 0 && evc_should_stop(k->tcp->server->coord) &&
-	    ioctl(k->fd, FIONREAD, &k->late) == 0)
-		conn_limit(k);
-	/* :stop */
 	for (int i = 0; i < TURN && step == NEXT; i++)
 		step = k->out != NULL ? conn_write(k) : conn_read(k);
 	if (step == NEXT)
@@ -254,24 +234,75 @@ conn_run(evc_task *t, UNUSED void *arg)
 		conn_free(k);
 }
 
+/* The end begins: nothing is read but what has arrived, and the rest of a
+   query. */
+static void
+conn_last(evc_task *t, UNUSED void *arg)
+{
+	struct conn *k = (struct conn *)t;
+
+	if (k->last < 0 && ioctl(k->fd, FIONREAD, &k->last) < 0)
+		k->last = 0;
+	conn_limit(k);
+	conn_run(k);
+}
+
+/* The client was too slow. */
+static void
+conn_cut(evc_task *t, UNUSED void *arg)
+{
+	struct conn *k = (struct conn *)t;
+
+	atomic_fetch_add_explicit(&k->tcp->cut, 1, memory_order_relaxed);
+	conn_free(k);
+}
+
+/* Which client this is, for reports. */
+static void
+conn_describe(const evc_task *t, char *buf, size_t n, UNUSED void *arg)
+{
+	const struct conn *k = (const struct conn *)t;
+	char host[INET_ADDRSTRLEN] = "?";
+
+	inet_ntop(AF_INET, &k->peer.sin_addr, host, sizeof(host));
+	snprintf(buf, n, "%s:%u", host, (unsigned)ntohs(k->peer.sin_port));
+}
+
 static void
 on_io(UNUSED struct ev_loop *ev, ev_io *w, UNUSED int events)
 {
-	conn_run(w->data, NULL);
+	conn_run(w->data);
 }
 
 static void
-on_timer(UNUSED struct ev_loop *ev, ev_timer *w, UNUSED int events)
+on_timer(struct ev_loop *ev, ev_timer *w, UNUSED int events)
 {
-	conn_run(w->data, NULL);
+	struct conn *k = w->data;
+
+	if (ev_now(ev) < k->until)
+		conn_run(k);
+	else if (k->out == NULL && k->in_len == 0 && k->last < 0)
+		conn_last(&k->task, NULL);
+	else
+		conn_cut(&k->task, NULL);
 }
 
 /* stop: */
-static const evc_task_class conn = { "client", conn_run, .flags = EVC_AFTER_STOP };
+static evc_task_class client = { "client", conn_last, .on_late = conn_cut,
+	.flags = EVC_TELL_AFTER_STOP, .describe = conn_describe };
 /* :stop */
 
+void
+tcp_patience(double seconds)
+{
+	patience = seconds;
+	/* stop: */
+	client.grace = seconds;
+	/* :stop */
+}
+
 static void
-conn_open(struct tcp *tcp, int fd)
+conn_open(struct listener *l, int fd, const struct sockaddr_in *peer)
 {
 	struct conn *k = calloc(1, sizeof(*k));
 
@@ -279,21 +310,20 @@ conn_open(struct tcp *tcp, int fd)
 		close(fd);
 		return;
 	}
-	k->tcp = tcp;
+	k->tcp = l->tcp;
 	k->fd = fd;
-	/* stop: */
-	k->late = -1;
-	/* :stop */
+	k->last = -1;
+	k->peer = *peer;
 	conn_limit(k);
 	ev_io_init(&k->io, on_io, fd, EV_READ);
 	ev_timer_init(&k->timer, on_timer, 0., 0.);
-	k->io.data = k->timer.data = &k->task;
+	k->io.data = k->timer.data = k;
 	/* stop: */
-	if (evc_task_begin(tcp->reactor, &k->task, &conn) < 0)
+	if (evc_task_begin(evc_task_reactor(&l->task), &k->task, &client) < 0)
 		/* :stop */
 		conn_free(k);
 	else
-		conn_run(&k->task, NULL);
+		conn_run(k);
 }
 
 /* ---- the listening socket ------------------------------------------------ */
@@ -302,10 +332,13 @@ conn_open(struct tcp *tcp, int fd)
 static enum step
 accept_one(struct listener *l)
 {
-	int fd = accept4(l->tcp->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	struct sockaddr_in peer = { .sin_family = AF_INET };
+	socklen_t len = sizeof(peer);
+	int fd = accept4(l->tcp->fd, (struct sockaddr *)&peer, &len,
+			 SOCK_NONBLOCK | SOCK_CLOEXEC);
 
 	if (fd >= 0) {
-		conn_open(l->tcp, fd);
+		conn_open(l, fd, &peer);
 		return NEXT;
 	}
 	switch (errno) {
@@ -327,8 +360,11 @@ listener_run(evc_task *t, UNUSED void *arg)
 	struct listener *l = (struct listener *)t;
 	struct ev_loop *ev = l->tcp->ev;
 	enum step step = NEXT;
+	/* stop: */
+	int most = evc_should_stop(evc_task_coord(t)) ? LATE : TURN;
+	/* :stop */
 
-	for (int i = 0; i < TURN && step == NEXT; i++)
+	for (int i = 0; i < most && step == NEXT; i++)
 		step = accept_one(l);
 	ev_timer_stop(ev, &l->timer);
 	if (step == GONE) {
@@ -340,9 +376,7 @@ listener_run(evc_task *t, UNUSED void *arg)
 	}
 	ev_io_start(ev, &l->io);
 	/* stop: */
-	/* Take over who is in the queue, then shut the door. */
-	if (!evc_should_stop(l->tcp->server->coord) ||
-	    (step == NEXT && (l->late += TURN) < LATE))
+	if (most < LATE)
 		/* :stop */
 		return;
 	/* stop: */
@@ -380,7 +414,6 @@ tcp_setup(evc_reactor *r, void *arg)
 		return EVC_RESOURCE_EXHAUSTED;
 	l->tcp = tcp;
 	/* stop: */
-	tcp->reactor = r;
 	tcp->ev = evc_reactor_loop(r);
 	if (evc_task_begin(r, &l->task, &door) < 0) {
 		/* :stop */

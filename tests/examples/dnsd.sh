@@ -111,6 +111,14 @@ full() {
 	[ "$(find "/proc/$server/fd" -type l | wc -l)" -ge "$1" ]
 }
 
+# Has the server a handler for SIGTERM, signal 15?
+catches_term() {
+	local caught
+
+	caught=$(sed -n 's/^SigCgt:[[:space:]]*//p' "/proc/$server/status")
+	[ $((0x${caught: -8} >> 14 & 1)) = 1 ]
+}
+
 # Does nobody accept at the port any more?
 refused() {
 	! (exec 9<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null
@@ -442,10 +450,44 @@ check "... the first one has it still" told why 'no stop was requested'
 echo "# SIGTERM, idle"
 stop
 end
-check "exit status 0" test "$status" -eq 0
+check "it has left by the signal" test "$status" -eq 143
 check "at once" test "$ms" -lt $soon
 check "no straggler" grep -q 'stop took .*: OK' "$tmp/out"
 check "the control socket is gone" test ! -e "$tmp/control"
+
+echo "# SIGTERM, not allowed for a time"
+start -b 30
+check "it is held" told hold 'no signal stops it'
+stop
+check "the signal does nothing" until_true grep -q \
+	'warning: .*SIGTERM from pid' "$tmp/err"
+check "... there is no stop" told why 'no stop was requested'
+check "it is not held any more" told unhold 'signals stop it'
+stop
+end
+check "it has left by the signal" test "$status" -eq 143
+check "... cleanly" grep -q 'stop took .*: OK' "$tmp/out"
+
+echo "# a service manager"
+if manager_starts; then
+	export WATCHDOG_USEC=200000
+	start -b 30
+	check "it is ready, and lives" until_true manager_told \
+		READY=1 WATCHDOG=1 WATCHDOG=1
+	open_one
+	send "$fd" "${www:0:20}"
+	check "a client begins a query" until_true clients 1
+	stop
+	check "the stop, and who is left" until_true manager_told STOPPING=1 \
+		'STATUS=stopping: '
+	exec {fd}>&-
+	end
+	check "it has left by the signal" test "$status" -eq 143
+	check "the end" until_true manager_told STOPPING=1 STATUS=stopped
+	manager_ends
+else
+	echo "SKIP a service manager: no socat"
+fi
 
 echo "# stopped by the control socket, where another one was killed"
 start -b 30
@@ -495,7 +537,7 @@ rm "$tmp/control"
 echo mine >"$tmp/control"
 stop
 end
-check "exit status 0" test "$status" -eq 0
+check "it has left by the signal" test "$status" -eq 143
 check "the file is there" grep -q mine "$tmp/control"
 refuses -z "$tmp/zone" -c "$tmp/control"
 check "no server starts on it: status 1" test $? -eq 1
@@ -512,7 +554,7 @@ check "a FIFO is not waited for" until_true grep -q \
 	'not reloaded: .*it is no regular file' "$tmp/err"
 stop
 end
-check "exit status 0" test "$status" -eq 0
+check "it has left by the signal" test "$status" -eq 143
 rm "$tmp/zone"
 cp "$tmp/zone.kept" "$tmp/zone"
 start -b 30
@@ -527,8 +569,22 @@ check "it is read again" until_true told report 'reading the zone'
 stop
 end
 mv "$tmp/zone.kept" "$tmp/zone"
-check "exit status 0" test "$status" -eq 0
+check "it has left by the signal" test "$status" -eq 143
 check "the stop cuts it short" grep -q 'not reloaded: .*a stop came' "$tmp/err"
+
+echo "# a signal during the set-up"
+cp "$tmp/zone" "$tmp/zone.kept"
+awk 'BEGIN { while (i++ < 300000) print "many" i " IN A 192.0.2.1" }' \
+	>>"$tmp/zone"
+"$bin/dnsd" -z "$tmp/zone" -c "$tmp/control" >"$tmp/out" 2>"$tmp/err" &
+server=$!
+check "it catches SIGTERM" until_true catches_term
+stop
+end
+mv "$tmp/zone.kept" "$tmp/zone"
+check "it has left by the signal" test "$status" -eq 143
+check "... when all was set up" grep -q 'ready on' "$tmp/out"
+check "... and then in its order" grep -q 'stop took .*: OK' "$tmp/out"
 
 echo "# 100 TCP clients that say nothing"
 start -b 30
@@ -542,7 +598,7 @@ for fd in "${fds[@]}"; do
 done
 end
 check "each is closed without a byte, and not reset" test $cut -eq 100
-check "exit status 0" test "$status" -eq 0
+check "it has left by the signal" test "$status" -eq 143
 check "at once" test "$ms" -lt $soon
 
 echo "# half of a query"
@@ -554,6 +610,7 @@ stop
 check "the port is closed" until_true refused
 check "dnsd waits for the rest" kill -0 "$server"
 check "... and says so" until_true told why '1 task client on tcp-'
+check "... and which client" until_true told why '(127.0.0.1:'
 send "$fd" "${www:40}$www"
 check "it comes, and is answered" answer_of "$fd"
 check "... right" cmp "$tmp/got" "$tmp/www"
@@ -562,7 +619,7 @@ timeout "$limit" cat <&"$fd" >"$tmp/got" 2>/dev/null
 check "then the connection ends" test ! -s "$tmp/got"
 exec {fd}>&-
 end
-check "exit status 0" test "$status" -eq 0
+check "it has left by the signal" test "$status" -eq 143
 
 echo "# queries that were sent before the stop"
 start -b 50 -t 3
@@ -596,7 +653,7 @@ for fd in "${fds[@]}"; do
 done
 end
 check "three on each of 60 connections: all are answered" test $answered -eq 60
-check "exit status 0" test "$status" -eq 0
+check "it has left by the signal" test "$status" -eq 143
 check "none is missing" grep -q ' 200 by TCP' "$tmp/out"
 
 echo "# ... for which there is no descriptor"
@@ -610,7 +667,7 @@ check "the last one is answered" all_of "$fd"
 check "... right" cmp "$tmp/got" "$tmp/www"
 close_many
 end
-check "exit status 0" test "$status" -eq 0
+check "it has left by the signal" test "$status" -eq 143
 
 echo "# the control socket, where TCP clients have all descriptors"
 descriptors=32 start -b 50 -u 1 -t 1
@@ -624,7 +681,7 @@ done
 stop
 end
 close_many
-check "exit status 0" test "$status" -eq 0
+check "it has left by the signal" test "$status" -eq 143
 
 echo "# queries that come while it stops"
 start -b 50
@@ -656,7 +713,7 @@ for i in 1 2 3 4; do
 	cmp -s "$tmp/load.$i" "$tmp/want" && answered=$((answered + 1))
 done
 check "100 on each of 4 connections: all are answered" test $answered -eq 4
-check "exit status 0" test "$status" -eq 0
+check "it has left by the signal" test "$status" -eq 143
 
 echo "# an answer that is half sent"
 start -b 60
@@ -683,7 +740,7 @@ check "who takes it now" all_of "$fd"
 check "... gets all of it" cmp "$tmp/got" "$tmp/want"
 exec {fd}>&-
 end
-check "exit status 0" test "$status" -eq 0
+check "it has left by the signal" test "$status" -eq 143
 
 echo "# clients that are too slow, before the stop"
 start -b 2
@@ -695,7 +752,7 @@ check "who takes no more is cut" until_true clients 0
 stop
 end
 exec {fd}>&-
-check "exit status 0" test "$status" -eq 0
+check "it has left by the signal" test "$status" -eq 143
 check "both are counted" grep -q 'cut: 2 TCP clients' "$tmp/out"
 
 echo "# ... and after it"
@@ -706,7 +763,7 @@ greedy
 stop
 end
 exec {fd}>&- {half}>&-
-check "exit status 0" test "$status" -eq 0
+check "it has left by the signal" test "$status" -eq 143
 check "both are counted" grep -q 'cut: 2 TCP clients' "$tmp/out"
 
 echo "# a thread that is stuck"
@@ -779,13 +836,13 @@ check "a port that is taken: status 1" test $? -eq 1
 check "... and why" grep -q "port $port: Address already in use" "$tmp/got"
 stop
 end
-check "a timeline that cannot be written is no error" test "$status" -eq 0
+check "a timeline that cannot be written is no error" test "$status" -eq 143
 check "... but it is said" grep -q 'nowhere/trace.json: ' "$tmp/err"
 mkfifo "$tmp/nobody"
 start -b 30 --trace "$tmp/nobody"
 stop
 end
-check "nor is one that nobody would read" test "$status" -eq 0
+check "nor is one that nobody would read" test "$status" -eq 143
 check "... but it is said" grep -q 'nobody: ' "$tmp/err"
 "$bin/dnsd" -z "$tmp/nothing" >"$tmp/got" 2>&1
 check "a zone that is not there: status 1" test $? -eq 1

@@ -4,9 +4,6 @@
 # shake_examples.sh - evc-shake finds nothing wrong with the stop of the whole
 # programs among the examples, at EVC_SHAKE_MOMENTS (20) moments each, which
 # EVC_SHAKE_SEED (1) chooses.
-#
-# server and dnsd take signals when their set-up is done: a signal before kills
-# them, so -i leaves these moments out.
 # shellcheck disable=SC2154 # bin, tmp, status: lib.sh, shake_lib.sh
 [ -n "${BASH_VERSION-}" ] || exec bash "$0" "$@"
 set -u
@@ -59,7 +56,7 @@ echo "# server, with clients"
 if [ -x "$bin/server" ]; then
 	head -c 100000 "$tool" >"$tmp/www/file"
 	words=(-c 8)
-	with_client /file "${common[@]}" -i -t 0.3 -- \
+	with_client /file "${common[@]}" -t 0.3 -- \
 		"$bin/server" -p '{port}' "$tmp/www"
 	check "server" hardly_any_closed $((moments / 5)) \
 		' 0 cut in the reply'
@@ -90,7 +87,7 @@ $TTL 300
 ns1	IN A 192.0.2.1
 www	IN A 192.0.2.10
 END
-	shake "${common[@]}" -i -t 0.3 -l "sh '$tmp/asks'" \
+	shake "${common[@]}" -t 0.3 -e 0,signal -l "sh '$tmp/asks'" \
 		"$bin/dnsd" -z "$tmp/zone" -p '{port}' -c '{tmp}/control'
 	check "dnsd" hardly_any_closed $((moments / 5)) 'end of file'
 	told
