@@ -262,21 +262,24 @@ main(int argc, char **argv)
 
 	if (home == NULL)
 		die("no event loop");
+	/* stop: */
+	static const char *const names[] = { "connections", "hasher", "log" };
+	evc_config cfg = { .grace = o.grace, .flags = EVC_STRICT_SETUP };
+	evc_signals_opts sig = { .flags = EVC_SIGNALS_AT_JOIN };
+	evc_verdict v = { 0 };
+
+	must(evc_new(home, &cfg, &s.coord));
+	evc_signals_start(s.coord, &sig);
+	evc_systemd_start(s.coord, NULL);
+	/* :stop */
+	if (o.trace != NULL)
+		must(evc_trace_start(s.coord, 0));
 	signal(SIGPIPE, SIG_IGN); /* sendfile() has no MSG_NOSIGNAL */
 	ev_signal_init(&status, on_status, SIGUSR1);
 	status.data = &s;
 	ev_signal_start(home, &status);
 	s.patience = fmin((o.grace > 0 ? o.grace : 8) / 2, 300);
 	port = server_init(&s, &o);
-	/* stop: */
-	static const char *const names[] = { "connections", "hasher", "log" };
-	evc_config cfg = { .grace = o.grace, .flags = EVC_STRICT_SETUP };
-	evc_verdict v = { 0 };
-
-	must(evc_new(home, &cfg, &s.coord));
-	/* :stop */
-	if (o.trace != NULL)
-		must(evc_trace_start(s.coord, 0));
 	/* stop: */
 	for (int i = 0; i < N_PARTS; i++) {
 		evc_scope_opts part = { .config = cfg, .phase = i + 1 };
@@ -295,8 +298,7 @@ main(int argc, char **argv)
 	printf("server: listening on 127.0.0.1:%d\n", port);
 	fflush(stdout);
 	/* stop: */
-	/* The last thing, for only a stop that meets a join goes in phases. */
-	evc_signals_start(s.coord, NULL);
+	evc_systemd_ready(s.coord, "serving");
 	st = evc_run(s.coord, NULL, &v);
 	/* :stop */
 	printf("server: stop took %.3f s: %s\n", v.took,

@@ -286,10 +286,8 @@ file_name(struct conn *c, bool *ret_hash)
 static void
 conn_decide(struct conn *c)
 {
-	/* stop: */
-	/* No, unless bytes of a next request were read. */
-	c->keep &= c->in_len > 0 || !evc_should_stop(server_of(c)->part[CONNS]);
-	/* :stop */
+	/* After the stop there is none, unless bytes of it were read. */
+	c->keep &= c->in_len > 0 || c->stop_until <= 0;
 	/* Whoever goes on and on has the stop's time like others. */
 	if (c->stop_until > 0 && conn_left(c) <= 0)
 		c->keep = false;
@@ -422,9 +420,7 @@ step_idle(struct conn *c)
 {
 	ev_tstamp now = ev_now(c->sock.loop->ev);
 
-	/* stop: */
-	if (now < c->idle_until && !evc_should_stop(server_of(c)->part[CONNS]))
-		/* :stop */
+	if (now < c->idle_until && c->stop_until <= 0)
 		return sock_wait(&c->sock, EV_READ, c->idle_until - now);
 	if (!conn_stuck(c) && c->under_way > 0)
 		return sock_wait(&c->sock, EV_READ, LOOK);

@@ -4,11 +4,9 @@
  *
  * With SO_REUSEPORT each loop would have a queue of its own, and closing one
  * resets what the kernel has put there meanwhile.  Here there is one queue.
- * At the stop all loops accept until it is empty, or until they have accepted as
- * many as it can have held when the stop came, for clients that come back at
- * once could keep it filled for ever.  Then the kernel gets a filter that drops
- * SYNs: no further connection begins, its client tries again in a second.  The
- * rest is accepted, and the socket shut.
+ * At the stop the kernel gets a filter that drops SYNs: no further connection
+ * begins, its client tries again in a second.  All loops accept until the queue
+ * is empty, and the socket is shut.
  *
  * What main's loop does here is the coordinator's own task: the connections are
  * told to stop only when it has ended.  Should they have all descriptors and
@@ -117,9 +115,9 @@ listener_step(struct sock *s)
 	case EPROTO:
 		return NEXT;
 	}
-	/* Without fd nobody is waiting; or another loop has shut the socket. */
+	/* Without fd nobody is waiting. */
 	/* stop: */
-	if (evc_should_stop(srv->coord) && (fd < 0 || s->loop->late++ > QUEUE))
+	if (evc_should_stop(srv->coord))
 		return listener_last(s);
 	/* :stop */
 	return fd >= 0 ? NEXT : sock_wait(s, EV_READ, -1);

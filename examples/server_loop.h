@@ -46,7 +46,6 @@ struct loop {
 	atomic_ulong counts[N_COUNTS]; /* this loop -> anybody */
 	/* stop: */
 	evc_reactor *reactor;     /* of its connections */
-	unsigned late;            /* connections accepted after the stop */
 	/* :stop */
 };
 

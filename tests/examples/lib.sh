@@ -55,6 +55,38 @@ until_true() {
 	done
 }
 
+# manager_starts: a service manager listens, and NOTIFY_SOCKET says where; what
+# it is told is in $tmp/manager.  False: there is no socat.
+manager_starts() {
+	command -v socat >/dev/null || return
+	rm -f "$tmp/notify"
+	: >"$tmp/manager"
+	socat -u "UNIX-RECV:$tmp/notify" STDOUT >>"$tmp/manager" &
+	others+=($!)
+	until_true test -S "$tmp/notify"
+	export NOTIFY_SOCKET=$tmp/notify
+}
+
+manager_ends() {
+	unset NOTIFY_SOCKET WATCHDOG_USEC
+	kill "${others[@]}" 2>/dev/null
+	wait "${others[@]}" 2>/dev/null
+	others=()
+}
+
+# manager_told LINE...: these, in this order.
+manager_told() {
+	local line at=0 next
+
+	for line; do
+		next=$(awk -v line="$line" -v at="$at" \
+			'NR > at && index($0, line) == 1 { print NR; exit }' \
+			"$tmp/manager")
+		[ -n "$next" ] || return
+		at=$next
+	done
+}
+
 # Has it ended?  A zombie has: nobody has waited for it yet.
 ended() {
 	! grep -qs '^State:[[:space:]]*[^ZX[:space:]]' "/proc/$1/status"

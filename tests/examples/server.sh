@@ -35,6 +35,27 @@ check "both answered" test "$(count answered)" = 2
 check "it is told who asked: the signal" grep -q SIGTERM "$tmp/out"
 check "... and its sender" grep -q "$$" "$tmp/out"
 
+echo "# a service manager"
+if manager_starts; then
+	export WATCHDOG_USEC=200000
+	start_server -l 2 -g 600
+	check "it is ready, and lives" until_true manager_told \
+		READY=1 WATCHDOG=1 WATCHDOG=1
+	exec 3<>"/dev/tcp/127.0.0.1/$port"
+	printf 'G' >&3
+	check "one byte of a request is read" until_true at_least 1 begun
+	kill -TERM "$server"
+	check "the stop, who is left, and that it lives" until_true \
+		manager_told STOPPING=1 'STATUS=stopping: ' WATCHDOG=1
+	exec 3>&-
+	end_server
+	check "exit status 0" test "$status" -eq 0
+	check "the end" until_true manager_told STOPPING=1 STATUS=stopped
+	manager_ends
+else
+	echo "SKIP a service manager: no socat"
+fi
+
 echo "# a hash that is asked for during the drain: the hasher still works"
 start_server -l 1 -g 600
 exec 3<>"/dev/tcp/127.0.0.1/$port"
