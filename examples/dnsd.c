@@ -21,8 +21,9 @@
  * leaves by that signal, else with the status 0; with 124 when somebody had to
  * be left behind: who, and where it is, stands in the report on standard error.
  *
- * All that the stop needs stands between "stop:" and ":stop" marks, here and
- * in the other files.
+ * evcoord-port(7) says how stop code becomes as short as this.  All that the
+ * stop needs stands between "stop:" and ":stop" marks, here and in the other
+ * files.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -135,11 +136,10 @@ server_init(struct server *s, const struct options *o)
 
 	s->zone_file = o->zone;
 	tcp_patience(o->budget < 60 ? o->budget / 2 : 30);
-	s->zone.zone = zone_load(s, why, sizeof(why));
+	s->zone.zone = zone_load(s->zone_file, why, sizeof(why));
 	if (s->zone.zone == NULL)
 		die("%s", why);
 	pthread_mutex_init(&s->zone.lock, NULL);
-	pthread_mutex_init(&s->lock, NULL);
 	s->n_udp = o->n_udp;
 	s->n_tcp = o->n_tcp;
 	s->udp = calloc(s->n_udp, sizeof(*s->udp));
@@ -163,17 +163,6 @@ server_init(struct server *s, const struct options *o)
 	}
 	if (!sockets_open(s, o->port))
 		die("port %d: %s", o->port, strerror(errno));
-}
-
-static void
-server_free(struct server *s)
-{
-	sockets_close(s);
-	for (unsigned i = 0; i < s->n_tcp; i++)
-		ldns_buffer_free(s->tcp[i].out);
-	free(s->tcp);
-	free(s->udp);
-	zone_put(s->zone.zone);
 }
 
 static void
@@ -257,7 +246,6 @@ main(int argc, char **argv)
 	must(evc_escalation_set(s.coord, &end));
 	evc_signals_start(s.coord, &sig);
 	evc_systemd_start(s.coord, NULL);
-	must(evc_cond_new(s.coord, &s.asked));
 	/* :stop */
 	if (o.trace != NULL)
 		must(evc_trace_start(s.coord, 0));
@@ -268,9 +256,6 @@ main(int argc, char **argv)
 	if (o.control != NULL &&
 	    (why = control_start(&s, home, o.control)) != NULL)
 		die("%s: %s", o.control, why);
-	/* stop: */
-	evc_thread_start(s.coord, "reload", reload_thread, &s, NULL, NULL);
-	/* :stop */
 	for (struct udp *u = s.udp; u < s.udp + s.n_udp; u++)
 		/* stop: */
 		evc_thread_start(s.coord, u->name, udp_thread, u, &kick, NULL);
@@ -278,9 +263,9 @@ main(int argc, char **argv)
 	for (struct tcp *t = s.tcp; t < s.tcp + s.n_tcp; t++)
 		/* stop: */
 		evc_reactor_start(s.coord, t->name, tcp_setup, t, NULL, NULL);
-	evc_systemd_ready(s.coord, "answering");
 	/* :stop */
 	say_ready(&s);
+	serving(&s);
 	/* stop: */
 	st = evc_run(s.coord, NULL, &v);
 	/* :stop */
@@ -294,13 +279,8 @@ main(int argc, char **argv)
 	ev_signal_stop(home, &hup);
 	fflush(stdout);
 	/* stop: */
-	evc_cond_free(s.asked);
 	st = evc_finish(s.coord, st);
 	evc_signals_raise(st == 0 ? v.stop.signo : 0);
-	if (v.n_stragglers > 0)
-		_exit(st);
+	_exit(st); /* a thread, or the reload, may still use what is here */
 	/* :stop */
-	ev_loop_destroy(home);
-	server_free(&s);
-	return st;
 }

@@ -39,9 +39,8 @@ struct zone_place {
 
 struct server;
 
-/* Read the server's master file.  NULL: why says what is wrong with it, or that
-   a stop came. */
-struct zone *zone_load(const struct server *s, char *why, size_t n);
+/* Read a master file.  NULL: why says what is wrong with it. */
+struct zone *zone_load(const char *path, char *why, size_t n);
 /* Today's zone, held until zone_put. */
 struct zone *zone_get(struct zone_place *place);
 void zone_put(struct zone *zone);
@@ -67,11 +66,13 @@ struct server {
 	unsigned n_udp, n_tcp;
 	atomic_uint stick;        /* enum stick; control -> the first UDP thread
 				     that comes by */
-	pthread_mutex_t lock;     /* for the field below */
-	bool reload;              /* somebody asked for it */
+	/* Home loop: the zone is being read again, and then once more. */
+	bool reloading, again;
+	/* The thread that reads it; then the home loop. */
+	struct zone *loaded;
+	char why[256];            /* there is none */
 	/* stop: */
 	evc_coord *coord;
-	evc_cond *asked;          /* the reload thread waits here */
 	/* :stop */
 };
 
@@ -99,9 +100,8 @@ struct tcp {
 bool sockets_open(struct server *s, int port);
 void sockets_close(struct server *s);
 
-/* The threads' functions; arg is a struct udp, a struct server. */
+/* The threads' function; arg is a struct udp. */
 evc_status udp_thread(evc_coord *c, void *arg);
-evc_status reload_thread(evc_coord *c, void *arg);
 /* So many seconds one TCP client may hold us up; before the first loop. */
 void tcp_patience(double seconds);
 /* The set-up of a loop; arg is a struct tcp. */
@@ -110,8 +110,11 @@ evc_status tcp_setup(evc_reactor *r, void *arg);
 /* Never comes back. */
 void stuck_on_purpose(bool deaf);
 
-/* Have the zone read again, by the reload thread. */
+/* Have the zone read again, on a thread of its own.  On the home loop. */
 void reload_ask(struct server *s);
+
+/* The server answers; tell the service manager. */
+void serving(struct server *s);
 
 /* Take commands at a UNIX socket, on this loop, from this user alone; where
    nothing is, or a socket at which nobody answers.  NULL, or why not. */

@@ -1,68 +1,68 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The thread that reads the zone file again, so that nobody who answers waits
- * for the disk.
+ * The zone file is read again on a thread of its own, so that nobody who
+ * answers waits for the disk.  Nobody waits for that thread, either: a stop
+ * leaves it behind.
  */
-#include <math.h>
 #include <stdio.h>
 
 #include "dnsd.h"
 
 void
+serving(struct server *s)
+{
+	/* stop: */
+	evc_systemd_ready(s->coord, "answering");
+	/* :stop */
+}
+
+/* On the thread: it uses these fields of the server alone. */
+static int
+load(void *arg)
+{
+	struct server *s = arg;
+
+	s->loaded = zone_load(s->zone_file, s->why, sizeof(s->why));
+	return 0;
+}
+
+/* On the home loop again. */
+static void
+loaded(UNUSED evc_reactor *home, UNUSED evc_status why, UNUSED int result,
+       void *arg)
+{
+	struct server *s = arg;
+
+	s->reloading = false;
+	if (s->loaded == NULL) {
+		fprintf(stderr, "dnsd: not reloaded: %s\n", s->why);
+	} else {
+		printf("dnsd: reloaded, serial %u\n",
+		       (unsigned)s->loaded->serial);
+		fflush(stdout);
+		zone_set(&s->zone, s->loaded);
+	}
+	serving(s);
+	if (s->again)
+		reload_ask(s);
+}
+
+void
 reload_ask(struct server *s)
 {
-	pthread_mutex_lock(&s->lock);
-	s->reload = true;
-	pthread_mutex_unlock(&s->lock);
+	s->again = s->reloading;
+	if (s->reloading)
+		return; /* what is read may be older than what was asked for */
 	/* stop: */
-	evc_cond_signal(s->asked);
+	evc_call_opts o = { .name = "reload", .no_wait = true,
+			    .reactor = evc_home(s->coord), .done = loaded };
+
+	s->reloading = !evc_call_detached_with(s->coord, load, s, 0, &o, NULL);
 	/* :stop */
-}
-
-static void
-reload(struct server *s)
-{
-	char why[256];
-	struct zone *zone;
-
-	/* stop: */
-	evc_progress("reading the zone");
+	if (!s->reloading)
+		fprintf(stderr, "dnsd: not reloaded: there is no thread\n");
+	else
+		/* stop: */
+		evc_systemd_reloading(s->coord, "reading the zone");
 	/* :stop */
-	zone = zone_load(s, why, sizeof(why));
-	/* stop: */
-	evc_progress(NULL);
-	/* :stop */
-	if (zone == NULL) {
-		fprintf(stderr, "dnsd: not reloaded: %s\n", why);
-		return;
-	}
-	printf("dnsd: reloaded, serial %u\n", (unsigned)zone->serial);
-	fflush(stdout);
-	zone_set(&s->zone, zone);
-}
-
-static bool
-asked(void *arg)
-{
-	struct server *s = arg;
-
-	return s->reload;
-}
-
-evc_status
-reload_thread(UNUSED evc_coord *c, void *arg)
-{
-	struct server *s = arg;
-
-	pthread_mutex_lock(&s->lock);
-	/* stop: */
-	while (evc_cond_wait(s->asked, &s->lock, asked, s, INFINITY) == 0) {
-		/* :stop */
-		s->reload = false;
-		pthread_mutex_unlock(&s->lock);
-		reload(s);
-		pthread_mutex_lock(&s->lock);
-	}
-	pthread_mutex_unlock(&s->lock);
-	return 0;
 }

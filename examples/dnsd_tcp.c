@@ -36,8 +36,8 @@
 #define LOOK 0.01    /* seconds between looks whether all has arrived */
 #define RETRY 0.02   /* seconds, when there is no descriptor to be had */
 #define TURN 64      /* answers, before other connections get their turn */
-#define LATE 1024    /* connections accepted after the stop: more than a queue
-			can have held when it came */
+#define MOST 1024    /* connections accepted in a row: more than a queue can
+			hold */
 
 struct conn {
 	/* stop: */
@@ -360,11 +360,8 @@ listener_run(evc_task *t, UNUSED void *arg)
 	struct listener *l = (struct listener *)t;
 	struct ev_loop *ev = l->tcp->ev;
 	enum step step = NEXT;
-	/* stop: */
-	int most = evc_should_stop(evc_task_coord(t)) ? LATE : TURN;
-	/* :stop */
 
-	for (int i = 0; i < most && step == NEXT; i++)
+	for (int i = 0; i < MOST && step == NEXT; i++)
 		step = accept_one(l);
 	ev_timer_stop(ev, &l->timer);
 	if (step == GONE) {
@@ -376,7 +373,8 @@ listener_run(evc_task *t, UNUSED void *arg)
 	}
 	ev_io_start(ev, &l->io);
 	/* stop: */
-	if (most < LATE)
+	/* All who were in the queue are taken over: shut the door. */
+	if (!evc_should_stop(evc_task_coord(t)))
 		/* :stop */
 		return;
 	/* stop: */

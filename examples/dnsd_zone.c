@@ -79,15 +79,6 @@ zone_check(struct zone *z, char *why, size_t n)
 	return true;
 }
 
-/* Is a stop asked for?  At the start there is no coordinator yet. */
-static bool
-stops(const struct server *s)
-{
-	/* stop: */
-	return s->coord != NULL && evc_should_stop(s->coord);
-	/* :stop */
-}
-
 /* The file, or NULL: what is no regular one could block, or have no end. */
 static FILE *
 zone_open(const char *path, struct stat *ret, char *why, size_t n)
@@ -118,14 +109,14 @@ has_changed(FILE *f, const struct stat *was)
 /* All records of the file.  (ldns_dnssec_zone_new_frm_fp() would do, but it
    loses the memory of what it has read when it meets an error.) */
 static ldns_status
-read_records(const struct server *s, FILE *f, ldns_rr_list *all, int *line)
+read_records(FILE *f, ldns_rr_list *all, int *line)
 {
 	ldns_rdf *origin = NULL, *owner = NULL;
 	ldns_status st = LDNS_STATUS_OK;
 	uint32_t ttl = 3600;
 	ldns_rr *rr;
 
-	while (st == LDNS_STATUS_OK && !feof(f) && !stops(s)) {
+	while (st == LDNS_STATUS_OK && !feof(f)) {
 		st = ldns_rr_new_frm_fp_l(&rr, f, &ttl, &origin, &owner, line);
 		if (st == LDNS_STATUS_SYNTAX_EMPTY ||
 		    st == LDNS_STATUS_SYNTAX_TTL ||
@@ -144,7 +135,7 @@ read_records(const struct server *s, FILE *f, ldns_rr_list *all, int *line)
 
 /* Move the records into the tree, each once. */
 static ldns_status
-plant(const struct server *s, ldns_rr_list *all, ldns_dnssec_zone *names)
+plant(ldns_rr_list *all, ldns_dnssec_zone *names)
 {
 	ldns_status st = LDNS_STATUS_OK;
 	ldns_rr *rr, *last = NULL;
@@ -152,7 +143,7 @@ plant(const struct server *s, ldns_rr_list *all, ldns_dnssec_zone *names)
 	/* From the last to the first: a set is a sorted list, and its head is
 	   where something is added at once. */
 	ldns_rr_list_sort(all);
-	while (st == LDNS_STATUS_OK && !stops(s) &&
+	while (st == LDNS_STATUS_OK &&
 	       (rr = ldns_rr_list_pop_rr(all)) != NULL) {
 		if (last != NULL && ldns_rr_compare(rr, last) == 0) {
 			ldns_rr_free(rr);
@@ -167,12 +158,12 @@ plant(const struct server *s, ldns_rr_list *all, ldns_dnssec_zone *names)
 }
 
 struct zone *
-zone_load(const struct server *s, char *why, size_t n)
+zone_load(const char *path, char *why, size_t n)
 {
 	struct zone *z = calloc(1, sizeof(*z));
 	ldns_rr_list *all = ldns_rr_list_new();
 	struct stat was;
-	FILE *f = zone_open(s->zone_file, &was, why, n);
+	FILE *f = zone_open(path, &was, why, n);
 	ldns_status st = LDNS_STATUS_MEM_ERR;
 	bool ok = false, changed = false;
 	int line = 0;
@@ -182,20 +173,17 @@ zone_load(const struct server *s, char *why, size_t n)
 	if (z != NULL && all != NULL) {
 		z->names = ldns_dnssec_zone_new();
 		if (z->names != NULL)
-			st = read_records(s, f, all, &line);
+			st = read_records(f, all, &line);
 		changed = has_changed(f, &was);
 	}
 	if (st == LDNS_STATUS_OK && !changed)
-		st = plant(s, all, z->names);
-	if (stops(s))
-		snprintf(why, n, "%s:%d: a stop came", s->zone_file, line);
-	else if (changed)
-		snprintf(why, n, "%s: it changed while it was read",
-			 s->zone_file);
+		st = plant(all, z->names);
+	if (changed)
+		snprintf(why, n, "%s: it changed while it was read", path);
 	else if (st == LDNS_STATUS_OK)
 		ok = zone_check(z, why, n);
 	else
-		snprintf(why, n, "%s:%d: %s", s->zone_file, line,
+		snprintf(why, n, "%s:%d: %s", path, line,
 			 ldns_get_errorstr_by_id(st));
 out:
 	if (f != NULL)

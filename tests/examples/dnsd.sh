@@ -106,6 +106,11 @@ writes_to() {
 	grep -q 'not reloaded: .*it changed while it was read' "$tmp/err"
 }
 
+# Does the server have a thread that reads the zone again?
+reading() {
+	grep -qsx reload "/proc/$server/task/"*/comm
+}
+
 # full N: has the server N descriptors, all that it may have?
 full() {
 	[ "$(find "/proc/$server/fd" -type l | wc -l)" -ge "$1" ]
@@ -412,7 +417,6 @@ echo "# the control socket"
 check "why" told why 'no stop was requested'
 check "report: the threads" told report udp-2
 check "... the loops" grep -q tcp-2 "$tmp/told"
-check "... the reload thread" grep -q reload "$tmp/told"
 check "dump json" told 'dump json' '"udp-1"'
 check "... is an object" test "$(head -c 1 "$tmp/told")" = '{'
 check "dump metrics" told 'dump metrics' '# TYPE'
@@ -474,6 +478,9 @@ if manager_starts; then
 	start -b 30
 	check "it is ready, and lives" until_true manager_told \
 		READY=1 WATCHDOG=1 WATCHDOG=1
+	check "a reload" told reload 'read again'
+	check "... is told with its time, and when it is done" until_true \
+		manager_told READY=1 RELOADING=1 MONOTONIC_USEC= READY=1
 	open_one
 	send "$fd" "${www:0:20}"
 	check "a client begins a query" until_true clients 1
@@ -563,14 +570,19 @@ start -b 30
 	awk 'BEGIN { while (i++ < 300000) print "many" i " IN A 192.0.2.1" }'
 } >"$tmp/zone"
 kill -HUP "$server"
-check "it is reading" until_true told report 'reading the zone'
+check "it is reading" until_true reading
 check "what somebody writes to meanwhile is not taken" until_true writes_to
-check "it is read again" until_true told report 'reading the zone'
+kill -HUP "$server"
+check "it is read again" until_true reading
+check "... once more, when that is asked for meanwhile" told reload 'read again'
 stop
 end
 mv "$tmp/zone.kept" "$tmp/zone"
 check "it has left by the signal" test "$status" -eq 143
-check "the stop cuts it short" grep -q 'not reloaded: .*a stop came' "$tmp/err"
+check "at once" test "$ms" -lt $soon
+check "the stop leaves it behind" grep -q 'info: dnsd: left behind: reload' \
+	"$tmp/err"
+check "... which is no error" grep -q 'stop took .*: OK' "$tmp/out"
 
 echo "# a signal during the set-up"
 cp "$tmp/zone" "$tmp/zone.kept"
@@ -805,7 +817,7 @@ check "its stack cannot be had, and the report says so" \
 echo "# the timeline"
 check "it was written" test -s "$tmp/stuck.json"
 check "... to its end" test "$(tail -n 1 "$tmp/stuck.json")" = ']}'
-for name in udp-1 udp-2 tcp-1 tcp-2 reload; do
+for name in udp-1 udp-2 tcp-1 tcp-2; do
 	check "... with $name" grep -q "\"label\":\"$name\"" "$tmp/stuck.json"
 done
 tool=${EVC_TOOLS:-$bin/../tools}/evc-trace
@@ -815,7 +827,7 @@ if [ -x "$tool" ]; then
 	check "... as one picture" \
 		test "$(grep -c '<svg' "$tmp/stuck.svg")" = 1
 	check "... to its end" test "$(tail -c 7 "$tmp/stuck.svg")" = '</svg>'
-	for name in udp-1 udp-2 tcp-1 tcp-2 reload; do
+	for name in udp-1 udp-2 tcp-1 tcp-2; do
 		check "... with $name" grep -q "$name" "$tmp/stuck.svg"
 	done
 	if command -v rsvg-convert >/dev/null; then

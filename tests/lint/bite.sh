@@ -219,9 +219,9 @@ $(seq 41 | sed 's/.*/static int p&;/')
 bites stopcode "dnsd_udp.c" examples/dnsd_udp.c \
 	'static void p(void) { evc_progress(""); }'
 bites stopcode "is not closed" examples/dnsd_tcp.c '/* stop: */'
-bites stopcode "lines of stop code, 47 are allowed" examples/dnsd.h \
+bites stopcode "lines of stop code, 40 are allowed" examples/dnsd.h \
 	"/* stop: */
-$(seq 48 | sed 's/.*/extern int p&;/')
+$(seq 41 | sed 's/.*/extern int p&;/')
 /* :stop */"
 
 bites listed "src/core/planted.c" src/core/planted.c ''
