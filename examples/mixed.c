@@ -126,8 +126,9 @@ tell_veteran(evc_coord *c, void *arg)
 static void
 start_threads(evc_coord *c)
 {
-	static struct veteran v = { PTHREAD_MUTEX_INITIALIZER,
-				    PTHREAD_COND_INITIALIZER, false };
+	/* The hook's memory: freed when nobody will call it any more. */
+	const evc_member_opts own = { .release = free };
+	struct veteran *v = calloc(1, sizeof(*v));
 	static int in[2]; /* stays open as long as the program */
 	pthread_t t;
 	int err;
@@ -138,13 +139,19 @@ start_threads(evc_coord *c)
 	else
 		evc_thread_start(c, "reader", read_until_told, &in[0], NULL,
 				 NULL);
-	err = pthread_create(&t, NULL, veteran_thread, &v);
+	err = v == NULL ? ENOMEM : 0;
+	if (v != NULL) {
+		pthread_mutex_init(&v->lock, NULL);
+		pthread_cond_init(&v->changed, NULL);
+		err = pthread_create(&t, NULL, veteran_thread, v);
+	}
 	if (err) {
 		evc_fail(c, EVC_RESOURCE_EXHAUSTED, err, "no thread");
+		free(v);
 		return;
 	}
 	evc_register_thread(c, "veteran", t, NULL, NULL);
-	evc_on_stop(c, "tell veteran", tell_veteran, &v, NULL, NULL);
+	evc_on_stop(c, "tell veteran", tell_veteran, v, &own, NULL);
 }
 
 /* ---- a process ---- */
@@ -152,6 +159,8 @@ start_threads(evc_coord *c)
 static void
 start_child(evc_coord *c)
 {
+	/* The others can do without it: its death is no error. */
+	const evc_member_opts opts = { .flags = EVC_MAY_FAIL };
 	static char *argv[] = { "sleep", "1000", NULL };
 	pid_t pid;
 	int err = posix_spawnp(&pid, argv[0], NULL, NULL, argv, environ);
@@ -159,7 +168,7 @@ start_child(evc_coord *c)
 	if (err)
 		evc_fail(c, EVC_NOT_FOUND, err, "cannot run %s", argv[0]);
 	else
-		evc_child_add(c, "child", pid, NULL, NULL);
+		evc_child_add(c, "child", pid, &opts, NULL);
 }
 
 /* ---- all of it ---- */
@@ -199,6 +208,8 @@ int
 main(int argc, char **argv)
 {
 	evc_config cfg = { .name = "mixed", .flags = EVC_STRICT_SETUP };
+	/* A signal in the set-up waits for evc_run. */
+	evc_signals_opts signals = { .flags = EVC_SIGNALS_AT_JOIN };
 	struct ev_loop *loop;
 	evc_coord *c, *scope[N_SCOPES] = { NULL };
 	evc_verdict v;
@@ -219,14 +230,15 @@ main(int argc, char **argv)
 	   and their exit status with them. */
 	loop = ev_loop_new(EVFLAG_AUTO);
 	if (loop == NULL || evc_new(loop, &cfg, &c) < 0 ||
-	    !start(c, scope) || evc_signals_start(c, NULL) < 0) {
+	    evc_signals_start(c, &signals) < 0 || !start(c, scope)) {
 		fprintf(stderr, "mixed: %s\n", evc_last_error());
 		fflush(stdout);
 		_exit(EXIT_FAILURE); /* threads may run */
 	}
 	/* A process outlives a signal that ends this one: so it is started when
-	   signals are stops. */
-	start_child(scope[PROCESSES]);
+	   signals are stops, and not for a stop that is to come. */
+	if (evc_signals_pending(c) == 0)
+		start_child(scope[PROCESSES]);
 	ev_timer_init(&timer, on_timer, run, 0.);
 	timer.data = c;
 	ev_timer_start(loop, &timer);

@@ -10,8 +10,9 @@
  * loop: it sleeps in a blocking join.
  *
  * Three of the loops are made by evc_reactor_start, which is a thread and a
- * loop in one call.  The fourth shows what that does, for a program that makes
- * its loops itself: attach, and evc_reactor_run in place of ev_run.
+ * loop in one call, with a set-up and a teardown.  The fourth shows what that
+ * does, for a program that makes its loops itself: attach, and evc_reactor_run
+ * in place of ev_run.
  */
 #include <evcoord.h>
 
@@ -30,6 +31,8 @@ struct counter {
 	pthread_t thread;
 	ev_timer timer;
 	unsigned n;
+	ev_tstamp began;
+	double lasted;  /* seconds, from the set-up to the teardown */
 	bool told_here; /* the stop came to it, on its own thread */
 };
 
@@ -70,11 +73,23 @@ set_up(evc_reactor *r, void *arg)
 	struct counter *k = arg;
 
 	k->thread = pthread_self();
+	k->began = ev_time();
 	ev_set_userdata(loop, c);
 	ev_timer_init(&k->timer, on_timer, 0.001, 0.001);
 	k->timer.data = k;
 	ev_timer_start(loop, &k->timer);
 	evc_on_stop(c, k->name, on_stop, k, &here, NULL);
+	return 0;
+}
+
+/* Nothing is left on its loop; called on the loop's thread, too. */
+static evc_status
+tear_down(evc_coord *c, void *arg)
+{
+	struct counter *k = arg;
+
+	(void)c;
+	k->lasted = ev_time() - k->began;
 	return 0;
 }
 
@@ -94,6 +109,8 @@ run_loop(evc_coord *c, void *arg)
 		set_up(r, k);
 	if (st == 0)
 		st = evc_reactor_run(r); /* until the stop; detaches */
+	if (st == 0)
+		st = tear_down(c, k);
 	ev_loop_destroy(loop);
 	return st;
 }
@@ -119,6 +136,7 @@ main(int argc, char **argv)
 	static struct counter counters[N_LOOPS];
 	/* Strict: a refused start stops it, and is the verdict. */
 	evc_config cfg = { .flags = EVC_STRICT_SETUP };
+	const evc_member_opts opts = { .stop = tear_down };
 	evc_verdict v;
 	evc_coord *c;
 	evc_status st;
@@ -136,16 +154,17 @@ main(int argc, char **argv)
 
 		snprintf(k->name, sizeof(k->name), "loop-%d", i + 1);
 		if (i < N_LOOPS - 1)
-			evc_reactor_start(c, k->name, set_up, k, NULL, NULL);
+			evc_reactor_start(c, k->name, set_up, k, &opts, NULL);
 		else
 			evc_thread_start(c, k->name, run_loop, k, NULL, NULL);
 	}
 	st = evc_join(c, NULL, &v);
 
 	for (i = 0; i < N_LOOPS; i++)
-		printf("%s counted to %u, and was told on %s\n",
+		printf("%s counted to %u, and was told on %s, after %.3f s\n",
 		       counters[i].name, counters[i].n,
-		       counters[i].told_here ? "its own thread" : "no thread");
+		       counters[i].told_here ? "its own thread" : "no thread",
+		       counters[i].lasted);
 	printf("%u loops have ended, %u are late: %s\n", v.n_ended,
 	       v.n_stragglers, v.code ? v.error.text : v.stop.text);
 	status = evc_finish(c, st);

@@ -433,8 +433,10 @@ main(int argc, char **argv)
 	st = evc_join(w.c, NULL, &v);
 	w.took = ev_time() - w.began;
 	status = report(&w, st, &v);
-	if (st < 0 || v.n_stragglers)
+	if (st < 0 || v.n_stragglers) {
+		evc_log_flush(w.c, 1);
 		_exit(EXIT_FAILURE); /* somebody still runs, and uses this */
+	}
 	words_free(&w.words);
 	words_free(&w.unread);
 	files_free(&w.files);
