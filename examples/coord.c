@@ -8,6 +8,8 @@
  * list of them to the join.  Any of them might ask for the stop as well, and
  * a thread that does not end makes the join say so after its grace period
  * (two minutes by default) instead of waiting for ever.
+ *
+ * evcoord-port(7) goes the same way with larger programs.
  */
 #include <evcoord.h>
 

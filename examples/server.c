@@ -24,6 +24,9 @@
  * ends when its client leaves, too.
  * --trace writes the timeline of who stopped when; evc-trace(1) draws it.
  *
+ * A service manager that has started it is told when it is ready, that all its
+ * loops turn, and who is left during the stop; see evcoord-systemd(7).
+ *
  * All that the stop needs stands between "stop:" and ":stop" marks, here and
  * in the other files.  The rest would be the same in a server that is killed.
  */

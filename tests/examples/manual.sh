@@ -77,7 +77,7 @@ extract() {
 		has_main = has_main || /^main\(/
 	}
 	END {
-		if (page ~ /evcoord-(cluster|engine|escalation|looper|report|runner|scope|trace|value|wake|worker)\.3$/ && !n)
+		if (page ~ /evcoord-(cluster|engine|escalation|looper|report|runner|scope|trace|value|wake|worker)\.3$|evcoord-port\.7$/ && !n)
 			complain("no program in its EXAMPLES")
 	}' "$1" >"$tmp/complaints"
 	broken_lines "examples of $1" <"$tmp/complaints"
