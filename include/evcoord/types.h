@@ -74,8 +74,8 @@ enum {
 #define EVC_NO_GRACE (-1.0)
 
 /*
- * Flags.  No two flags in all headers are the same bit: a flag that is given to
- * the wrong call or struct is refused with -EVC_INVALID_ARGUMENT.
+ * Flags.  No two flags in these headers are the same bit: a flag that is given
+ * to the wrong call or struct is refused with -EVC_INVALID_ARGUMENT.
  */
 
 /* evc_config.flags */
@@ -176,10 +176,10 @@ enum {
 	/* The third signal writes a line and leaves with _exit(128 + n). */
 	EVC_SIGNALS_THIRD_EXITS = 1 << 19,
 	/* A signal that is ignored at the start requests the stop, too. */
-	EVC_SIGNALS_IGNORED_TOO = 1 << 14,
+	EVC_SIGNALS_IGNORED_TOO = 1 << 26,
 	/* A first signal without a join in progress is kept for the next
 	   join; see evc_signals_start. */
-	EVC_SIGNALS_AT_JOIN = 1 << 11
+	EVC_SIGNALS_AT_JOIN = 1 << 27
 };
 
 /* The source of a reason: evc_reason.kind */
