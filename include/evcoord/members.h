@@ -174,6 +174,34 @@ EVC_API evc_status
 evc_member_remove(evc_coord *c, evc_id id);
 
 /*
+ * Wait until a started thread (also that of evc_reactor_start and
+ * evc_foreign_add), a runner or a child process has ended and was joined, and
+ * get its result: what its function returned, as a code of 0..255, or
+ * EVC_ABORTED for a thread that ended without a result.  The wait is that of a
+ * join: the calling thread, if it is a member, counts as one that waits; after
+ * the stop the wait ends with the time that is left for the stop.  The wait
+ * that came first gets the result.  A result for which no thread waits is kept
+ * until evc_clear_stop, 16384 results at most; the oldest goes first.
+ *
+ * Thread:    any.  With timeout > 0: not inside ev_run of a loop of c, not on
+ *            the thread of the loop of the runner, and not in a callback on the
+ *            helper thread; never the member's own thread, or a function of the
+ *            runner.
+ * Ownership: *ret_result (NULL: not wanted) is the caller's.
+ * Returns:   0 and *ret_result; -EVC_DEADLINE_EXCEEDED after timeout seconds
+ *            (<= 0: at once), or at the end of the stop;
+ *            -EVC_NOT_FOUND for an id that was never given, for a result that
+ *            another wait has got or evc_clear_stop has dropped, and for a
+ *            runner that was removed; -EVC_FAILED_PRECONDITION for another kind
+ *            of member, and on a thread where the wait would not end;
+ *            -EVC_INVALID_ARGUMENT, also for NaN.
+ * Since:     0.2
+ */
+EVC_API evc_status
+evc_member_wait(evc_coord *c, evc_id id, double timeout,
+		evc_status *ret_result);
+
+/*
  * Get a copy of one member's data.
  *
  * Thread:    any; not a signal handler.

@@ -132,6 +132,7 @@ conclude_child(struct child *ch, enum reap s, const siginfo_t *i)
 				  .text = text };
 
 	q.code = status_of_end(ch, s, i);
+	evc__outcome_is(m, q.code);
 	if (s == REAP_ENDED)
 		add_status(&t, ch, i);
 	else if (ch->killed)
@@ -343,7 +344,9 @@ child_add(evc_coord *c, const char *name, pid_t pid, const evc_member_opts *o,
 	ch->pid = pid;
 	ch->listener.tell = terminate_at_stop;
 	sync_lock(&c->lock);
-	st = enter_child(c, ch, o);
+	st = evc__outcome_new(&ch->r.m, func);
+	if (st == 0)
+		st = enter_child(c, ch, o);
 	if (st == 0) {
 		if (ret_id != NULL)
 			*ret_id = ch->r.m.e.id;
@@ -352,7 +355,7 @@ child_add(evc_coord *c, const char *name, pid_t pid, const evc_member_opts *o,
 		sync_fd_close(ch->r.m.pidfd);
 	sync_unlock(&c->lock);
 	if (st < 0)
-		sync_free(ch);
+		evc__member_discard(&ch->r.m);
 	return st;
 }
 

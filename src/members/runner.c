@@ -83,6 +83,8 @@ runner_joined(struct evc__runner *r, evc_status result)
 	if (r->done_called)
 		flags &= ~(unsigned)EVC_END_STOPS;
 	evc__member_result(m->c, m->e.id, m->name, flags, result, false);
+	if (!r->done_called || result != 0)
+		evc__outcome_is(m, result);
 	r->over = true;
 }
 
@@ -224,10 +226,8 @@ evc__runner_call(struct evc__runner *r, enum evc__runner_call what)
 	evc__reported = reported;
 }
 
-/* Lock held, released around calls: call all due operations.  true: the lock
-   was released, or the runner has changed. */
-static bool
-serve_runner(struct evc__runner *r, const evc_reactor *on, bool probe)
+bool
+evc__runner_serve(struct evc__runner *r, const evc_reactor *on, bool probe)
 {
 	bool changed = false;
 
@@ -272,7 +272,7 @@ attend_runners(evc_coord *c, evc_reactor *on, bool probe)
 		if (r->own != NULL)
 			changed |= r->own->attend(r, probe);
 		else
-			changed |= serve_runner(r, on, probe);
+			changed |= evc__runner_serve(r, on, probe);
 		/* r exists until evc__runner_settle below. */
 		next = n->next;
 		evc__runner_settle(r);

@@ -69,6 +69,10 @@ evc__runner_trace(enum evc__trace_what what, const struct evc__runner *r,
 
 /* Call an operation, not describe, with the lock released. */
 void evc__runner_call(struct evc__runner *r, enum evc__runner_call what);
+/* Call all due operations of a runner of the loop `on`; NULL: of no loop.  true:
+   the lock was given up, or the runner has changed. */
+bool evc__runner_serve(struct evc__runner *r, const evc_reactor *on,
+		       bool probe);
 /* is_running was false, or evc_runner_done was called: the runner is to be
    joined. */
 void evc__runner_ended(struct evc__runner *r);

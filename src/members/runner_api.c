@@ -57,7 +57,9 @@ runner_add(evc_coord *c, const char *name, const evc_runner_ops *ops,
 	r->ops = &r->copy;
 	r->arg = arg;
 	sync_lock(&c->lock);
-	st = evc__runner_enter(c, r, o, func);
+	st = evc__outcome_new(&r->m, func);
+	if (st == 0)
+		st = evc__runner_enter(c, r, o, func);
 	if (st == 0) {
 		if (ret_id != NULL)
 			*ret_id = r->m.e.id;
@@ -103,6 +105,7 @@ runner_done(evc_coord *c, evc_id id, evc_status result)
 	/* The result comes first, because the round may close when no member is
 	   alive. */
 	st = evc__member_result(c, id, m->name, m->e.flags, result, false);
+	evc__outcome_is(m, result);
 	if (!r->ended)
 		evc__runner_ended(r);
 	if (r->call != RUNNER_IDLE) {

@@ -19,7 +19,7 @@ start_thread(evc_coord *c, struct evc__pthread *p, void *user,
 	sync_lock(&c->lock);
 	if (evc_should_stop(c) && !(p->m.e.flags & EVC_AFTER_STOP)) {
 		sync_unlock(&c->lock);
-		sync_free(p);
+		evc__member_discard(&p->m);
 		return evc__refuse(-EVC_CANCELLED, "%s: a stop was requested",
 				   func);
 	}
@@ -29,7 +29,9 @@ start_thread(evc_coord *c, struct evc__pthread *p, void *user,
 		before = *ret_id;
 		*ret_id = c->member.ids.last + 1;
 	}
-	st = evc__wakers_add(&p->m, o, user, func);
+	st = evc__outcome_new(&p->m, func);
+	if (st == 0)
+		st = evc__wakers_add(&p->m, o, user, func);
 	if (st == 0)
 		st = evc__launch(c, p, stack, func);
 	if (st < 0) {
@@ -39,7 +41,7 @@ start_thread(evc_coord *c, struct evc__pthread *p, void *user,
 	}
 	sync_unlock(&c->lock);
 	if (st < 0)
-		sync_free(p);
+		evc__member_discard(&p->m);
 	return st;
 }
 

@@ -197,6 +197,7 @@ clear_stop(evc_coord *c, bool from_above)
 			return st;
 	}
 	sync_store(&c->join.returned, 0);
+	evc__outcomes_forget(c);
 	if (w & WORD_FLAG) {
 		evc__trace(c, TRACE_CLEAR, 0, TRACE_COORD, NULL, 0);
 		evc__dormant_drop(c);

@@ -143,6 +143,7 @@ evc__coord_destroy(evc_coord *c)
 	sync_free(c->join.drain);
 	sync_free(c->life.refused_job);
 	evc__table_free(&c->member.ids.table);
+	evc__outcomes_free(c);
 	sync_free(c->stop.slot);
 	sync_free((void *)c->stop.slot_word);
 	sync_free(c);
@@ -174,6 +175,7 @@ build_coord(evc_coord *c, const evc_config *k)
 	list_init(&c->join.all);
 	list_init(&c->scopes);
 	list_init(&c->member.dormant);
+	list_init(&c->member.kept);
 	list_init(&c->helper.jobs);
 	list_init(&c->wake.wakers);
 	list_init(&c->wake.echoes);

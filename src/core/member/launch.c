@@ -79,6 +79,7 @@ thread_main(void *arg)
 	   nothing to the coordinator of the parent process. */
 	if (!evc__same_process(m->c))
 		return NULL;
+	evc__outcome_is(m, st);
 	if (!p->reports)
 		evc__member_result(m->c, m->e.id, m->name, m->e.flags, st,
 				   false);

@@ -135,6 +135,7 @@ evc__member_gone(struct evc__member *m)
 	if (evc__is_thread(m))
 		evc__wakers_left(m);
 	evc__member_unlink(m);
+	evc__outcome_keep(m);
 	evc__ended_add(c);
 	evc__alive_sub(c);
 	if (!m->queued)
@@ -376,5 +377,6 @@ void
 evc__member_discard(struct evc__member *m)
 {
 	sync_free(m->release);
+	sync_free(m->outcome);
 	sync_free(m);
 }

@@ -43,6 +43,19 @@ struct evc__later {
 	void *arg;
 };
 
+/* The result of a member, for evc_member_wait; see outcome.c. */
+struct evc__outcome {
+	union {
+		evc_id id;              /* lock: set when the member has ended */
+		struct table_node node; /* lock: in c->member.outcomes */
+	};
+	struct list order;  /* lock: in c->member.kept */
+	const void *waiter; /* lock: the wait that came first; NULL: none */
+	/* written by the member's thread before DONE, or under the lock */
+	evc_status result;
+	bool known;         /* else the member is removed without a result */
+};
+
 /* This part of a coordinator. */
 struct evc__coord_member {
 	/* lock */
@@ -60,6 +73,9 @@ struct evc__coord_member {
 				not count */
 	const struct evc__runner_driver *driver; /* set by the first runner */
 	const struct evc__looper_ops *looper_ops; /* set by the first looper */
+	struct table outcomes; /* of members that have ended */
+	struct list kept;      /* the same, in the order of the ends */
+	unsigned n_outcomes;   /* entries of `kept` */
 	struct evc__later *later, **later_end; /* lock: in the order of due */
 	/* atomic: written under the lock: is there a call to be made? */
 	_Atomic bool has_later;
@@ -130,6 +146,9 @@ struct evc__member {
 	/* lock */
 	struct evc__waker *unblock, *kick; /* see escalation.h; NULL: none */
 	struct evc__later *release; /* NULL: none */
+	/* set at creation, and moved to c->member.kept; NULL: the member has no
+	   result for evc_member_wait */
+	struct evc__outcome *outcome;
 	struct list node;           /* in c->member.all or c->loop.hooks */
 	unsigned n_joining;         /* joins of c in which the member waits */
 	unsigned n_waits;           /* calls of its thread that wait for others:
@@ -228,6 +247,22 @@ bool evc__release_new(const evc_member_opts *o, void *arg,
 void evc__release_due(evc_coord *c, evc_id id, struct evc__later *l);
 /* A call that makes a member is refused. */
 void evc__member_discard(struct evc__member *m);
+
+/* ---- outcome.c: results for evc_member_wait; lock held ---- */
+
+/* m is new. */
+evc_status evc__outcome_new(struct evc__member *m, const char *func);
+/* The result of m; by m's thread without the lock, before DONE. */
+void evc__outcome_is(struct evc__member *m, evc_status result);
+/* m has ended. */
+void evc__outcome_keep(struct evc__member *m);
+/* The outcome of a member that lives, or of one that has ended; NULL: none. */
+struct evc__outcome *evc__outcome_find(const evc_coord *c, evc_id id);
+/* Free the outcome of a member that has ended; returns the result. */
+evc_status evc__outcome_take(evc_coord *c, struct evc__outcome *o);
+/* Drop all results that no thread waits for. */
+void evc__outcomes_forget(evc_coord *c);
+void evc__outcomes_free(evc_coord *c);
 
 /* ---- result.c ---- */
 
