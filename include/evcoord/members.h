@@ -42,11 +42,23 @@ evc_thread_start(evc_coord *c, const char *name, evc_fn *fn, void *arg,
  * undefined: a pthread_t that was already joined, and a thread registered with
  * two coordinators.
  *
- * Thread:    any.
+ * EVC_NOT_JOINED: the calling thread (t is pthread_self()) becomes a member,
+ * and somebody else joins or detaches the thread, as the owner of a std::thread
+ * does.  The library does not use t any more.  The thread has ended for the
+ * library in the last round of its thread-specific destructors, or, with a
+ * pidfd, at a bare SYS_exit; without one, SYS_exit is seen after the stop.  How
+ * the thread ended is not known: no end is an error.  Such a thread may be a
+ * member of several coordinators.
+ *
+ * Thread:    any; with EVC_NOT_JOINED, t alone.
  * Ownership: name is copied (NULL: its kernel name is shown).  The library
  *            joins the thread; no other code may join or detach the thread.
+ *            With EVC_NOT_JOINED the thread stays its owner's.
  * Returns:   0 and *ret_id; -EVC_INVALID_ARGUMENT, also for a detached
- *            thread; -EVC_RESOURCE_EXHAUSTED, -EVC_UNIMPLEMENTED.
+ *            thread (without EVC_NOT_JOINED) and for EVC_NOT_JOINED on another
+ *            thread; -EVC_ALREADY_EXISTS for a member that is not registered in
+ *            the same of the two ways; -EVC_RESOURCE_EXHAUSTED,
+ *            -EVC_UNIMPLEMENTED.
  * Since:     0.1
  */
 EVC_API evc_status

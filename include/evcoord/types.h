@@ -130,7 +130,10 @@ enum {
 	EVC_TELL_AFTER_STOP = 1 << 9,
 	/* A child process: an end that would be an error is logged
 	   (EVC_LOG_WARNING), and is no error. */
-	EVC_MAY_FAIL = 1 << 10
+	EVC_MAY_FAIL = 1 << 10,
+	/* evc_register_thread, for the calling thread alone: somebody else
+	   joins the thread, or detaches it. */
+	EVC_NOT_JOINED = 1 << 14
 };
 
 /*
@@ -196,7 +199,8 @@ enum {
 /* The kind of a member: evc_member_info.kind */
 enum {
 	EVC_THREAD = 1,     /* started by the coordinator */
-	EVC_REGISTERED = 2, /* a thread of the program, joined by the library */
+	EVC_REGISTERED = 2, /* a thread of the program, joined by the library
+			       unless flagged EVC_NOT_JOINED */
 	EVC_LOOPER = 3,     /* a function that runs at intervals */
 	EVC_TASK = 4,       /* a piece of work in flight on a loop */
 	EVC_RUNNER = 5,     /* a member that evc_runner_ops describe */

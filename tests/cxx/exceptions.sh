@@ -4,7 +4,7 @@
 # Programs in C++ that throw, compiled as a user would and run case by case:
 # exceptions that may leave a call of ours (leaves.cc), in a fork child, too
 # (forks.cc), and those of functions that we call, which end the program where they
-# are thrown (ends.cc).
+# are thrown (ends.cc).  And a std::thread that is a member (joined.cc).
 . "$(dirname "$0")/../lint/common.sh"
 
 [ -n "$CXX" ] || skip "no C++ compiler"
@@ -31,7 +31,7 @@ build() {
 	$CXX -std=c++11 $flags "tests/cxx/$from.cc" -o "$tmp/$to" "$@" || exit 1
 }
 
-programs="leaves forks ends"
+programs="leaves forks ends joined"
 for program in $programs; do
 	# shellcheck disable=SC2086
 	build $program $program $libs

@@ -150,8 +150,11 @@ kick_thread(struct evc__waker *k, uint32_t stop, uint64_t now)
 	note_call(k, stop);
 	k->c->wake.n_kicks++;
 	k->c->wake.stats.kicks++;
-	sync_thread_signal(k->m != NULL ? k->m->thread : k->thread,
-			   evc__kick_signo());
+	if (k->m != NULL && (k->m->e.flags & EVC_NOT_JOINED))
+		(void)sync_tid_signal(k->m->tid, evc__kick_signo());
+	else
+		sync_thread_signal(k->m != NULL ? k->m->thread : k->thread,
+				   evc__kick_signo());
 	next_step(k, now);
 }
 

@@ -42,7 +42,8 @@ find_pthread(const evc_coord *c, pthread_t t, bool *ret_busy)
 	LIST_EACH(n, tmp, &c->member.all) {
 		struct evc__member *m = LIST_OF(n, struct evc__member, node);
 
-		if (!evc__is_thread(m) || !pthread_equal(m->thread, t))
+		if (!evc__is_thread(m) || (m->e.flags & EVC_NOT_JOINED) ||
+		    !pthread_equal(m->thread, t))
 			continue;
 		if (sync_load(&m->state) != EVC_REAPING)
 			return m;
@@ -174,6 +175,11 @@ register_thread(evc_coord *c, const char *name, pthread_t t,
 		evc__check_opts(o, EVC_REGISTERED, "evc_register_thread");
 	struct evc__member *m;
 
+	if (st == 0 && o != NULL && (o->flags & EVC_NOT_JOINED))
+		return evc__not_joined_add(c, name, t, o, ret_id,
+					   "evc_register_thread");
+	if (st == 0 && pthread_equal(t, pthread_self()))
+		st = evc__not_joined_check(c, "evc_register_thread");
 	if (st < 0)
 		return st;
 	if (is_detached(t))

@@ -12,6 +12,7 @@
  * up only for the join of an ended thread, which may block; the claimed record
  * stays with the joining thread meanwhile.
  */
+#include "base/self.h"
 #include "base/text.h"
 #include "core/core.h"
 #include "core/join/join.h"
@@ -204,7 +205,9 @@ registered_self(const evc_coord *c)
 
 		if (m->e.kind == EVC_REGISTERED &&
 		    sync_load(&m->state) == EVC_LIVE &&
-		    pthread_equal(m->thread, pthread_self()))
+		    (m->e.flags & EVC_NOT_JOINED ?
+			     m->tid == evc__tid() :
+			     pthread_equal(m->thread, pthread_self())))
 			return m;
 	}
 	return NULL;

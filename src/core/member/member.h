@@ -308,8 +308,12 @@ struct evc__pthread {
 	bool has_result; /* the stop for this end was asked for already */
 	bool after_stop; /* the thread is known to have ended after the stop */
 	bool reports;    /* set at creation: fn has reported its results */
+	struct evc__pthread *beside; /* EVC_NOT_JOINED, its thread only: the
+					next member that is this thread */
 };
 extern const struct evc__member_ops evc__pthread_ops;
+/* EVC_NOT_JOINED: m->thread is not set. */
+extern const struct evc__member_ops evc__not_joined_ops;
 /* The kernel's id of a thread, 0 after its end: the only public way to the id
    goes through the number of the thread's CPU clock. */
 int evc__pthread_tid(pthread_t t);
@@ -317,6 +321,16 @@ int evc__pthread_tid(pthread_t t);
 bool evc__pthread_watch(struct evc__member *m);
 /* Lock not held: check the whole list of a join, then register the list. */
 evc_status evc__adopt_list(evc_coord *c, const evc_join_opts *o);
+
+/* ---- not_joined.c ---- */
+
+/* Lock not held: register the calling thread with EVC_NOT_JOINED; t is to be
+   this thread. */
+evc_status evc__not_joined_add(evc_coord *c, const char *name, pthread_t t,
+			       const evc_member_opts *o, evc_id *ret_id,
+			       const char *func);
+/* < 0: the calling thread is such a member of c. */
+evc_status evc__not_joined_check(const evc_coord *c, const char *func);
 
 /* ---- remove.c ---- */
 

@@ -113,6 +113,38 @@ const struct evc__member_ops evc__pthread_ops = {
 	.release = release_pthread,
 };
 
+/* ---- threads that somebody else joins; see not_joined.c ---- */
+
+static bool
+note_end(struct evc__member *m, uint64_t ns)
+{
+	(void)ns;
+	pthread_joined(m, NULL);
+	return true;
+}
+
+static bool
+probe_not_joined(struct evc__member *m)
+{
+	bool lives = sync_load(&m->state) == EVC_LIVE;
+
+	/* The thread is gone, and has called no destructor. */
+	if (lives && (sync_tid_signal(m->tid, 0) == 0 || errno != ESRCH))
+		return false;
+	if (lives)
+		pthread_of(m)->after_stop = evc_should_stop(m->c);
+	return note_end(m, 0);
+}
+
+const struct evc__member_ops evc__not_joined_ops = {
+	.probe = probe_not_joined,
+	.reap = note_end,
+	.vanished = pthread_vanished,
+	.release = release_pthread,
+};
+
+/* ---- the watch ---- */
+
 int
 evc__pthread_tid(pthread_t t)
 {
@@ -135,8 +167,9 @@ evc__pthread_watch(struct evc__member *m)
 	if (m->pidfd < 0)
 		return false;
 	/* The thread may have ended before sync_pidfd, and a new thread may
-	   have got its number. */
-	if (evc__pthread_tid(m->thread) == tid && evc__helper_watch(m->c, m))
+	   have got its number; not so the calling thread. */
+	if ((tid == evc__tid() || evc__pthread_tid(m->thread) == tid) &&
+	    evc__helper_watch(m->c, m))
 		return true;
 	sync_fd_close(m->pidfd);
 	m->pidfd = -1;
