@@ -48,11 +48,13 @@ enum {
  *
  * The metrics: members by kind and state, stops and how long they took (a
  * histogram), kicks, calls of unblock, stragglers, errors, the loopers' missed
- * runs.
+ * runs; of each loop its turns, its longest turn and the posts that have not
+ * returned; the version of the library.
  *
- * A worker group and a cluster are scopes, and have a part of their own in each
- * format.  For one of them alone: the report of evc_group_scope or
- * evc_cluster_scope; for a registry: the report of evc_registry_coord.
+ * A worker group, a pool and a cluster are scopes, and have a part of their own
+ * in each format.  For one of them alone: the report of evc_group_scope,
+ * evc_pool_scope or evc_cluster_scope; for a registry: the report of
+ * evc_registry_coord.  A queue has a part at its coordinator.
  *
  * Thread:    any; not a signal handler.
  * Ownership: as evc_explain.
@@ -65,6 +67,40 @@ enum {
  */
 EVC_API size_t
 evc_report(const evc_coord *c, unsigned format, char *buf, size_t n);
+
+/*
+ * For what is built on evcoord and is no scope: what reports say of it in the
+ * part of c, as a scope's own part by evc_scope_opts.describe.  kind, a word of
+ * at most 15 letters a-z and _, says what it is, such as "queue"; in metrics
+ * the kind is a label, and the name (NULL: the kind) is its value, with "#2"
+ * for the second of the same kind and name.  In JSON the part is an object with
+ * kind, name and what describe has written.  describe is called by the thread
+ * that reports, by several at once perhaps, never under a lock.
+ *
+ * Thread:    any; not a signal handler.
+ * Ownership: kind and name are copied; arg must stay until evc_describe_end has
+ *            returned.  What is left when c is freed ends there.
+ * Returns:   0; -EVC_INVALID_ARGUMENT; -EVC_RESOURCE_EXHAUSTED;
+ *            -EVC_FAILED_PRECONDITION in a fork child and when c is being
+ *            freed.
+ * Since:     0.2
+ */
+EVC_API evc_status
+evc_describe_begin(evc_coord *c, const char *kind, const char *name,
+		   evc_describe_fn *describe, void *arg, evc_id *ret_id);
+
+/*
+ * The end of evc_describe_begin: wait until describe has returned wherever it
+ * runs, and call it no more.
+ *
+ * Thread:    any; not a signal handler.  Hold no lock that describe takes.
+ * Ownership: arg is the program's again.
+ * Returns:   0; -EVC_NOT_FOUND; -EVC_FAILED_PRECONDITION inside describe, and
+ *            in a fork child; -EVC_INVALID_ARGUMENT.
+ * Since:     0.2
+ */
+EVC_API evc_status
+evc_describe_end(evc_coord *c, evc_id id);
 
 /*
  * Write a report at any time, before a stop as well.

@@ -304,6 +304,11 @@ typedef void evc_join_fn(evc_coord *c, const evc_verdict *v, void *arg);
    ends the walk. */
 typedef bool evc_each_fn(const evc_member_info *m, void *arg);
 
+/* A part of a report, written and returned as evc_report does: see
+   evc_describe_begin and evc_scope_opts. */
+typedef size_t evc_describe_fn(unsigned format, char *buf, size_t n,
+			       void *arg);
+
 /*
  * Options of a new coordinator.
  */
@@ -491,7 +496,7 @@ typedef struct evc_scope_opts {
 	   labels coordinator and scope, and joins families of one name.  NULL:
 	   nothing to say.  Called by the thread that reports, by several at
 	   once perhaps, from evc_scope_new to evc_free, never under a lock. */
-	size_t (*describe)(unsigned format, char *buf, size_t n, void *arg);
+	evc_describe_fn *describe;
 	void *arg;         /* passed to ended and describe */
 	uint64_t reserved_[8];
 } evc_scope_opts;

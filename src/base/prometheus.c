@@ -75,3 +75,12 @@ evc__prometheus_whole(struct text *t, uint64_t v)
 {
 	evc__text_fmt(t, "} %llu\n", (unsigned long long)v);
 }
+
+void
+evc__prometheus_family(struct text *t, const char *room, const char *name,
+		       const char *type, const char *help, uint64_t v)
+{
+	evc__prometheus_head(t, room, name, type, help);
+	evc__text_fmt(t, "evcoord_%s_%s{", room, name);
+	evc__prometheus_whole(t, v);
+}

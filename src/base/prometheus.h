@@ -21,6 +21,9 @@ bool evc__is_numbered(const char *name);
 void evc__prometheus_escaped(struct text *t, const char *s);
 /* A comment, without a line end in the text. */
 void evc__prometheus_comment(struct text *t, const char *said);
+/* A family of one sample without labels. */
+void evc__prometheus_family(struct text *t, const char *room, const char *name,
+			    const char *type, const char *help, uint64_t v);
 /* The end of a sample with a whole number. */
 void evc__prometheus_whole(struct text *t, uint64_t v);
 

@@ -7,18 +7,13 @@
  */
 #include "observe/facts.h"
 
-#include "base/prometheus.h"
 #include "base/self.h"
 #include "base/text.h"
-#include "base/unwind.h"
 #include "core/core.h"
 #include "core/join/join.h"
 #include "core/life/scope.h"
+#include "core/loop/post.h"
 
-/* Bytes of memory for a scope's own part at first, and attempts to have
-   more. */
-#define DESCRIBED_FEW 2048
-#define DESCRIBED_TRIES 8
 #define LAST_ERROR_SIZE 160
 
 /* ---- names ---- */
@@ -102,8 +97,7 @@ evc__facts_path(struct text *t, const struct evc__facts *f)
 		evc__text_add(t, "/");
 	}
 	add_escaped(t, f->name);
-	if (f->twin > 0 || evc__is_numbered(f->name))
-		evc__text_fmt(t, "#%u", f->twin + 1);
+	evc__twin_add(t, &f->twin);
 }
 
 /* ---- one coordinator; lock held ---- */
@@ -167,6 +161,10 @@ copy_loop(evc_reactor *r, uint64_t w, struct evc__facts_loop *l)
 	l->n_runners = r->n_runners;
 	l->progress = sync_load_relaxed(&r->mark.text);
 	l->progress_ns = sync_load_relaxed(&r->mark.ns);
+	l->owner = r->owner;
+	l->n_turns = sync_load_relaxed(&r->waker->n_turns);
+	l->longest = (double)sync_load_relaxed(&r->waker->longest) / 1e9;
+	l->n_posts = sync_load(&r->inbox->n);
 	if (r->loop == NULL) {
 		l->state = LOOP_DESTROYED;
 		return;
@@ -198,6 +196,27 @@ copy_loops(evc_coord *c, struct evc__facts *f)
 	LIST_EACH(n, tmp, &c->loop.reactors)
 		copy_loop(LIST_OF(n, evc_reactor, node), f->word,
 			  &f->loops[f->n_loops++]);
+}
+
+/* Loops may have the same name. */
+static void
+number_loops(struct evc__facts *f)
+{
+	unsigned i, n = f->n_loops;
+	struct evc__twin **all = n > 0 ? sync_alloc(n, sizeof *all) : NULL;
+
+	for (i = 0; all != NULL && i < n; i++) {
+		f->loops[i].twin.kind = "";
+		f->loops[i].twin.name = f->loops[i].name;
+		all[i] = &f->loops[i].twin;
+	}
+	if (all != NULL) {
+		evc__number_twins(all, n);
+	} else {
+		f->lost_loops += n;
+		f->n_loops = 0;
+	}
+	sync_free(all);
 }
 
 static void
@@ -257,74 +276,14 @@ describe_runners(evc_coord *c, struct evc__facts *f)
 		evc__describe_runner(c, &f->members[i].info);
 }
 
-WALLED(size_t, call_describe,
-       (const struct evc__coord_life *l, unsigned form, char *buf, size_t n),
-       l->describe(form, buf, n, l->describe_arg))
-
-/* The scope's own part, in the form of the report.  The part may grow from call
-   to call. */
-static void
-take_described(evc_coord *c, unsigned form, struct evc__facts *f)
-{
-	size_t room = DESCRIBED_FEW;
-	unsigned tries;
-	char *s;
-
-	if (c->life.describe == NULL)
-		return;
-	for (tries = 0; tries < DESCRIBED_TRIES; tries++) {
-		f->described = sync_alloc(room, 1);
-		if (f->described == NULL)
-			break;
-		f->n_described =
-			call_describe(&c->life, form, f->described, room);
-		if (f->n_described < room)
-			break;
-		sync_free(f->described);
-		f->described = NULL;
-		room = f->n_described + f->n_described / 4 + 1;
-	}
-	f->lost_described = f->described == NULL;
-	s = form != EVC_REPORT_JSON ? f->described : NULL;
-	while (s != NULL && (s = strchr(s, '\n')) != NULL)
-		*s++ = '\0';
-}
-
 static void take_facts(evc_coord *c, unsigned form, struct evc__facts *f);
-
-static int
-by_name(const void *a, const void *b)
-{
-	const struct evc__facts *x = *(struct evc__facts *const *)a;
-	const struct evc__facts *y = *(struct evc__facts *const *)b;
-	int d = strcmp(x->name, y->name);
-
-	return d != 0 ? d : (x->twin > y->twin) - (x->twin < y->twin);
-}
-
-/* Scopes may have the same name, but their counters need different labels:
-   number such scopes, in the order in which they were made. */
-static void
-number_twins(struct evc__facts **below, unsigned n)
-{
-	unsigned i, nth = 0;
-
-	for (i = 0; i < n; i++)
-		below[i]->twin = i;
-	qsort(below, n, sizeof *below, by_name);
-	for (i = 0; i < n; i++) {
-		nth = i > 0 && strcmp(below[i]->name, below[i - 1]->name) == 0 ?
-			      nth + 1 :
-			      0;
-		below[i]->twin = nth;
-	}
-}
 
 /* The scopes below, each kept by its refgate until it is copied. */
 static void
 take_scopes(evc_coord *c, unsigned form, struct evc__facts *f)
 {
-	struct evc__facts **end = &f->below, **all;
+	struct evc__facts **end = &f->below;
+	struct evc__twin **all;
 	unsigned n, i, k;
 	evc_coord **below = evc__scopes_keep(c, &n);
 
@@ -340,14 +299,16 @@ take_scopes(evc_coord *c, unsigned form, struct evc__facts *f)
 			f->lost_scopes++;
 		evc__refgate_leave(&below[i]->life.gate);
 	}
-	/* The same memory, as many pointers, of another kind. */
-	all = (struct evc__facts **)(void *)below;
+	/* The same memory, as many pointers, of another kind.  Scopes may have
+	   the same name, but their counters need different labels: such scopes
+	   are numbered, in the order in which they were made. */
+	all = (struct evc__twin **)(void *)below;
 	if (k > 0) {
 		struct evc__facts *s = f->below;
 
 		for (i = 0; s != NULL; s = s->next)
-			all[i++] = s;
-		number_twins(all, k);
+			all[i++] = &s->twin;
+		evc__number_twins(all, k);
 	}
 	sync_free(below);
 }
@@ -371,6 +332,8 @@ take_facts(evc_coord *c, unsigned form, struct evc__facts *f)
 	unsigned i;
 
 	memcpy(f->name, c->name, sizeof f->name);
+	f->twin.kind = "";
+	f->twin.name = f->name;
 	f->scope = c->parent != NULL;
 	f->phase = c->join.phase;
 	if (f->scope) {
@@ -386,6 +349,7 @@ take_facts(evc_coord *c, unsigned form, struct evc__facts *f)
 	copy_loops(c, f);
 	sync_unlock(&c->lock);
 	copy_reasons(c, f);
+	number_loops(f);
 	describe_runners(c, f);
 	find_extensions(f);
 	now = sync_mono_coarse();
@@ -395,7 +359,7 @@ take_facts(evc_coord *c, unsigned form, struct evc__facts *f)
 	for (i = 0; i < f->n_loops; i++)
 		f->loops[i].progress_age =
 			((double)now - (double)f->loops[i].progress_ns) / 1e9;
-	take_described(c, form, f);
+	evc__described_take(c, form, f);
 	take_scopes(c, form, f);
 }
 
@@ -434,7 +398,7 @@ evc__facts_free(struct evc__facts *f)
 	sync_free(f->members);
 	sync_free(f->loops);
 	sync_free(f->extensions);
-	sync_free(f->described);
+	evc__described_free(f);
 	if (f->reasons != &f->first)
 		sync_free(f->reasons);
 }

@@ -58,6 +58,25 @@ struct evc__seen {
 	struct evc__facts_thread *thread;
 };
 
+/* The names of loops, parts and scopes, which need different labels: nth is how
+   many of the same kind and name there are before. */
+struct evc__twin {
+	const char *kind, *name;
+	unsigned nth;
+};
+
+/* A part of a report that a function outside observe has written. */
+struct evc__facts_part {
+	struct evc__facts_part *next;
+	struct evc__describer *of; /* until its function was called */
+	char kind[16], name[48]; /* of a scope's own part: "" */
+	struct evc__twin twin;
+	/* in the form of the report; in text and metrics each line ends with a
+	   0 byte.  NULL: nothing */
+	char *text;
+	size_t n;                /* bytes of `text` */
+};
+
 /* LOOP_BUSY: the loop has heard of the stop, and is in a callback of ours. */
 enum { LOOP_TURNS, LOOP_BUSY, LOOP_SILENT, LOOP_DESTROYED };
 
@@ -67,6 +86,11 @@ struct evc__facts_loop {
 	unsigned state;
 	struct evc__silence silence; /* valid if the loop was not destroyed */
 	unsigned n_tasks, n_loopers, n_runners;
+	bool owner;         /* false: the loop is listed elsewhere, too */
+	uint64_t n_turns;
+	double longest;     /* seconds of the longest turn */
+	unsigned n_posts;   /* posts that have not returned */
+	struct evc__twin twin;
 	/* progress of the running callback of ours, or NULL */
 	const char *progress;
 	uint64_t progress_ns;
@@ -80,7 +104,7 @@ struct evc__facts {
 	const struct evc__facts *up;
 	struct evc__facts *next, *below;
 	const evc_coord *above; /* in the first facts only: the parent of c */
-	unsigned twin; /* number of scopes of the same name before this scope */
+	struct evc__twin twin; /* among the scopes of the same parent */
 
 	char name[48];
 	bool scope, phased, held;
@@ -104,10 +128,7 @@ struct evc__facts {
 	struct evc__stats stats;
 	unsigned n_scopes;
 	uint64_t now;           /* by c's clock */
-	/* the scope's own part, in the form of the report, or NULL; in text and
-	   metrics each line ends with a 0 byte */
-	char *described;
-	size_t n_described;     /* bytes of `described` */
+	struct evc__facts_part *parts; /* the scope's own part comes first */
 
 	/* numbers and parts that lack of memory has cost */
 	unsigned lost_reasons, lost_extensions, lost_loops, lost_scopes;
@@ -120,11 +141,12 @@ struct evc__facts {
 	unsigned stacks_left;   /* stacks not taken: too many threads */
 };
 
-/* The lines of the own part, for text and metrics. */
-#define FACTS_EACH_LINE(line, f) \
-	for ((line) = (f)->described; \
-	     (line) != NULL && (line) < (f)->described + (f)->n_described; \
-	     (line) += strlen(line) + 1)
+/* The lines of all parts, for text and metrics. */
+#define FACTS_EACH_LINE(line, p, f) \
+	for ((p) = (f)->parts; (p) != NULL; (p) = (p)->next) \
+		for ((line) = (p)->text; \
+		     (line) != NULL && (line) < (p)->text + (p)->n; \
+		     (line) += strlen(line) + 1)
 
 /* ---- members.c ---- */
 
@@ -149,6 +171,14 @@ void evc__describe_runner(evc_coord *c, evc_member_info *i);
 void evc__facts_take(evc_coord *c, unsigned format, struct evc__facts *f);
 void evc__facts_free(struct evc__facts *f);
 
+/* ---- described.c ---- */
+
+/* No lock: the parts that other functions write about c. */
+void evc__described_take(evc_coord *c, unsigned form, struct evc__facts *f);
+void evc__described_free(struct evc__facts *f);
+/* Set nth of each of n, in the order of the array, which is sorted. */
+void evc__number_twins(struct evc__twin **all, unsigned n);
+
 /* ---- look.c ---- */
 
 /* Look at the threads of live members and of loops that do not turn, where a
@@ -163,6 +193,9 @@ const char *evc__facts_state(const struct evc__facts *f);
 /* "db/pool": the path from the root to a scope; the root itself is "". */
 struct text;
 void evc__facts_path(struct text *t, const struct evc__facts *f);
+/* "#2" behind the second of a name, and "#1" behind a name that ends in a
+   number as well. */
+void evc__twin_add(struct text *t, const struct evc__twin *twin);
 const char *evc__facts_root_name(const struct evc__facts *f);
 
 /* ---- how they are written ---- */

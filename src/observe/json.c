@@ -31,7 +31,10 @@
  *	stop_age	number or null: since the stop was requested
  *	described	the scope's own part, or null: of a worker group an
  *			object with the key group (group/describe.c), of a
- *			cluster with the key cluster (cluster/core/describe.c)
+ *			cluster with the key cluster (cluster/core/describe.c),
+ *			of a pool with the key pool (pool/describe.c)
+ *	parts		array of: kind, name (strings), described; of a queue
+ *			an object (queue/describe.c)
  *	reasons		array of: at (number, since the first reason), time,
  *			kind, code, code_name, who, by (a member's id or 0),
  *			tid, errno, text, file, func, line
@@ -53,7 +56,8 @@
  *			turned since the stop, "destroyed"), since (age of the
  *			present iteration, or null: no iteration yet), in (the
  *			kind of its callback, or null), in_name (its name, or
- *			null), tasks, loopers, runners, progress, thread
+ *			null), tasks, loopers, runners, turns, longest_turn,
+ *			posts (not returned), progress, thread
  *	scopes		array of coordinators
  *	counters	object: stops, kicks, unblocks, stragglers, missed,
  *			stop_seconds
@@ -265,6 +269,9 @@ add_loop(struct evc__json *j, const struct evc__facts_loop *l)
 	evc__json_number(j, "tasks", l->n_tasks);
 	evc__json_number(j, "loopers", l->n_loopers);
 	evc__json_number(j, "runners", l->n_runners);
+	evc__json_number(j, "turns", l->n_turns);
+	evc__json_seconds(j, "longest_turn", l->longest);
+	evc__json_number(j, "posts", l->n_posts);
 	add_progress(j, l->progress, l->progress_age);
 	add_thread(j, l->thread);
 	evc__json_end(j, "}");
@@ -293,6 +300,31 @@ add_counters(struct evc__json *j, const struct evc__facts *f)
 }
 
 static void
+add_described(struct evc__json *j, const struct evc__facts_part *p)
+{
+	evc__json_key(j, "described");
+	evc__text_add(j->t, p != NULL && p->text != NULL && p->n > 0 ?
+				    p->text : "null");
+}
+
+static void
+add_parts(struct evc__json *j, const struct evc__facts_part *p)
+{
+	bool own = p != NULL && p->kind[0] == '\0';
+
+	add_described(j, own ? p : NULL);
+	evc__json_begin(j, "parts", "[");
+	for (p = own ? p->next : p; p != NULL; p = p->next) {
+		evc__json_begin(j, NULL, "{");
+		evc__json_string(j, "kind", p->kind);
+		evc__json_string(j, "name", p->name);
+		add_described(j, p);
+		evc__json_end(j, "}");
+	}
+	evc__json_end(j, "]");
+}
+
+static void
 add_head(struct evc__json *j, const struct evc__facts *f)
 {
 	/* 32 names, each cut to 47 bytes, and the numbers of twins. */
@@ -315,9 +347,7 @@ add_head(struct evc__json *j, const struct evc__facts *f)
 	evc__json_number(j, "ended", f->n_ended);
 	evc__json_number(j, "errors", f->n_errors);
 	evc__json_seconds_if(j, "stop_age", f->stop_age);
-	evc__json_key(j, "described");
-	evc__text_add(j->t, f->n_described > 0 && !f->lost_described ?
-				    f->described : "null");
+	add_parts(j, f->parts);
 }
 
 static void

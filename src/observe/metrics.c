@@ -49,6 +49,16 @@ add_label(struct text *t, const char *name, const char *value)
 	evc__text_fmt(t, ",%s=\"%s\"", name, value);
 }
 
+/* ,loop="a#2" */
+static void
+add_twin_label(struct text *t, const char *label, const struct evc__twin *twin)
+{
+	evc__text_fmt(t, ",%s=\"", label);
+	evc__prometheus_escaped(t, twin->name);
+	evc__twin_add(t, twin);
+	evc__text_add(t, "\"");
+}
+
 /* The next facts of the tree, from the first down; NULL: the end. */
 static const struct evc__facts *
 next_facts(const struct evc__facts *f)
@@ -193,6 +203,68 @@ add_metric(struct text *t, const struct evc__facts *first,
 	}
 }
 
+/* ---- loops ---- */
+
+static void
+loop_turns(struct text *t, const struct evc__facts_loop *l)
+{
+	evc__prometheus_whole(t, l->n_turns);
+}
+
+static void
+loop_longest(struct text *t, const struct evc__facts_loop *l)
+{
+	evc__text_add(t, "} ");
+	evc__text_seconds(t, l->longest);
+	evc__text_add(t, "\n");
+}
+
+static void
+loop_posts(struct text *t, const struct evc__facts_loop *l)
+{
+	evc__prometheus_whole(t, l->n_posts);
+}
+
+static const struct loop_metric {
+	const char *name, *type, *help;
+	bool once; /* a fact of the loop, not of the loop and a scope */
+	void (*add)(struct text *t, const struct evc__facts_loop *l);
+} loop_metrics[] = {
+	{ "loop_turns_total", "counter", "Turns of the loop.", true,
+	  loop_turns },
+	{ "loop_longest_turn_seconds", "gauge",
+	  "The longest turn of the loop so far.", true, loop_longest },
+	{ "loop_posts", "gauge", "Posts to the loop that have not returned.",
+	  false, loop_posts },
+};
+
+static void
+add_loop_metric(struct text *t, const struct evc__facts *first,
+		const struct loop_metric *m)
+{
+	const struct evc__facts *f;
+	bool head = false;
+	unsigned i;
+
+	for (f = first; f != NULL; f = next_facts(f))
+		for (i = 0; i < f->n_loops; i++) {
+			const struct evc__facts_loop *l = &f->loops[i];
+
+			if (l->state == LOOP_DESTROYED ||
+			    (m->once && !l->owner))
+				continue;
+			if (!head)
+				evc__prometheus_head(t, NULL, m->name, m->type,
+						     m->help);
+			head = true;
+			begin_sample(t, m->name, f);
+			add_twin_label(t, "loop", &l->twin);
+			m->add(t, l);
+		}
+}
+
+/* ---- how long stops took ---- */
+
 /* A bound, without trailing zeros. */
 static void
 add_bound(struct text *t, double bound)
@@ -257,49 +329,60 @@ is_same_family(const char *a, const char *b)
 	return strncmp(a, b, n) == 0 && (b[n] == ' ' || b[n] == '\0');
 }
 
-/* Does a coordinator from first on, before end, have a family of this name? */
+/* Does a family of this name stand before this head? */
 static bool
-is_written(const struct evc__facts *first, const struct evc__facts *end,
-	   const char *head)
+is_written(const struct evc__facts *first, const char *head)
 {
+	const struct evc__facts_part *p;
 	const struct evc__facts *f;
 	const char *line;
 
-	for (f = first; f != end; f = next_facts(f))
-		FACTS_EACH_LINE(line, f)
-			if (begins_family(line) && is_same_family(head, line))
+	for (f = first; f != NULL; f = next_facts(f))
+		FACTS_EACH_LINE(line, p, f)
+			if (line == head)
+				return false;
+			else if (begins_family(line) &&
+				 is_same_family(head, line))
 				return true;
 	return false;
 }
 
-/* NAME{LABELS} VALUE, with the labels of f before the others. */
+/* NAME{LABELS} VALUE, with the labels of f and p before the others. */
 static void
-add_sample(struct text *t, const struct evc__facts *f, const char *line)
+add_sample(struct text *t, const struct evc__facts *f,
+	   const struct evc__facts_part *p, const char *line)
 {
 	size_t n = strcspn(line, "{ ");
 	const char *rest = line + n + (line[n] == '{');
 
 	evc__text_fmt(t, "%.*s", (int)n, line);
 	add_labels(t, f);
+	if (p->kind[0] != '\0')
+		add_twin_label(t, p->kind, &p->twin);
 	evc__text_add(t, line[n] != '{' ? "}" : *rest != '}' ? "," : "");
 	evc__text_fmt(t, "%s\n", rest);
 }
 
-/* The family of f; whole: with its head. */
+/* The family of f; only the head itself is written, not heads like it. */
 static void
-add_family(struct text *t, const struct evc__facts *f, const char *head,
-	   bool whole)
+add_family(struct text *t, const struct evc__facts *f, const char *head)
 {
-	bool inside = false;
+	const struct evc__facts_part *p;
+	bool inside = false, whole = false;
 	const char *line;
 
-	FACTS_EACH_LINE(line, f) {
-		if (begins_family(line))
+	FACTS_EACH_LINE(line, p, f) {
+		/* A part begins outside of all families. */
+		if (line == p->text)
+			inside = false;
+		if (begins_family(line)) {
 			inside = is_same_family(head, line);
+			whole = line == head;
+		}
 		if (!inside || line[0] == '\0')
 			continue;
 		if (line[0] != '#')
-			add_sample(t, f, line);
+			add_sample(t, f, p, line);
 		else if (whole)
 			evc__text_fmt(t, "%s\n", line);
 	}
@@ -309,15 +392,25 @@ static void
 add_described(struct text *t, const struct evc__facts *first)
 {
 	const struct evc__facts *f, *g;
+	const struct evc__facts_part *p;
 	const char *line;
 
 	for (f = first; f != NULL; f = next_facts(f))
-		FACTS_EACH_LINE(line, f) {
-			if (!begins_family(line) || is_written(first, f, line))
+		FACTS_EACH_LINE(line, p, f) {
+			if (!begins_family(line) || is_written(first, line))
 				continue;
 			for (g = f; g != NULL; g = next_facts(g))
-				add_family(t, g, line, g == f);
+				add_family(t, g, line);
 		}
+}
+
+static void
+add_build(struct text *t)
+{
+	evc__prometheus_head(t, NULL, "build_info", "gauge",
+			     "1, with the version of the library.");
+	evc__text_fmt(t, "evcoord_build_info{version=\"%s\"} 1\n",
+		      evc_version());
 }
 
 /* A comment, which readers skip and people see. */
@@ -327,12 +420,15 @@ add_lost(struct text *t, const struct evc__facts *first)
 	const struct evc__facts *f;
 
 	for (f = first; f != NULL; f = next_facts(f))
-		if (f->lost_members || f->lost_described || f->lost_scopes > 0)
+		if (f->lost_members || f->lost_described ||
+		    f->lost_scopes + f->lost_loops > 0)
 			evc__text_fmt(t,
 				      "# no memory for all of this: "
-				      "members %s, %u scopes missing%s\n",
+				      "members %s, %u scopes missing, "
+				      "%u loops missing%s\n",
 				      f->lost_members ? "missing" : "counted",
-				      f->lost_scopes, f->lost_described ?
+				      f->lost_scopes, f->lost_loops,
+				      f->lost_described ?
 				      ", and the own part of a scope" : "");
 }
 
@@ -345,6 +441,9 @@ evc__metrics_write(struct text *t, const struct evc__facts *f)
 	for (i = 0; i < sizeof metrics / sizeof metrics[0]; i++)
 		add_metric(t, f, &metrics[i]);
 	add_durations(t, f);
+	for (i = 0; i < sizeof loop_metrics / sizeof loop_metrics[0]; i++)
+		add_loop_metric(t, f, &loop_metrics[i]);
+	add_build(t);
 	add_described(t, f);
 	add_lost(t, f);
 }

@@ -62,11 +62,12 @@ static void
 add_described(const struct part *p)
 {
 	const struct evc__facts *f = p->f;
+	const struct evc__facts_part *part;
 	const char *line;
 
 	if (f->lost_described)
 		add_line(p, 2, "no memory to describe it");
-	FACTS_EACH_LINE(line, f)
+	FACTS_EACH_LINE(line, part, f)
 		add_line(p, 2, line);
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The job pool: its life, its stop, its numbers.
- * Called by: the program (evc_pool_new, _free, _resize, _get, _scope); the
- * scope's stop hook.
+ * The job pool: its life and its stop.
+ * Called by: the program (evc_pool_new, _free, _resize, _scope); the scope's
+ * stop hook.
  * Locks: pool->lock, taken; crowd, limit and all counts are atomic.
  */
 #include "pool/pool.h"
@@ -198,7 +198,9 @@ free_part(evc_part *p)
 static evc_status
 make_scope(evc_pool *pool, evc_coord *c)
 {
-	evc_scope_opts o = { .config.flags = EVC_NO_HOME };
+	evc_scope_opts o = { .config.flags = EVC_NO_HOME,
+			     .describe = evc__pool_report,
+			     .arg = pool };
 	evc_status st = evc_scope_new(c, pool->name, &o, &pool->scope);
 
 	if (st < 0)
@@ -281,47 +283,6 @@ evc_pool_resize(evc_pool *pool, unsigned n_threads)
 	if (evc__pool_has_work(pool))
 		evc__crowd_call(pool, true);
 	sync_unlock(&pool->lock);
-	return 0;
-}
-
-evc_status
-evc_pool_get(const evc_pool *pool, evc_pool_info *ret_info)
-{
-	evc_pool *of = (evc_pool *)(uintptr_t)pool; /* only read */
-	evc_status st = evc__pool_check(pool, __func__);
-	evc_pool_info i = { 0 };
-	uint64_t begun = 0, w;
-	struct pool_port *p;
-	uint32_t k, n;
-
-	if (st == 0 && ret_info == NULL)
-		st = evc_refuse(-EVC_INVALID_ARGUMENT,
-				"evc_pool_get: no place for the answer");
-	if (st < 0)
-		return st;
-	/* Counts of the later steps of a job are read first, so no difference
-	   is below 0. */
-	n = sync_load(&of->n_seats);
-	for (k = 0; k < n; k++) {
-		struct pool_seat *s = sync_load(&of->seat[k]);
-
-		i.n_done += sync_load(&s->n_done);
-		begun += sync_load(&s->n_begun);
-		i.n_cancelled += sync_load(&s->n_cancelled);
-	}
-	for (p = sync_load(&of->ports); p != NULL; p = sync_load(&p->next)) {
-		i.n_cancelled += sync_load(&p->n_cancelled);
-		i.n_submitted += sync_load(&p->n_own_submitted) +
-				 sync_load(&p->n_foreign_submitted);
-	}
-	w = sync_load_sc(&of->crowd);
-	i.n_threads = sync_load_relaxed(&of->limit);
-	i.n_live = N_LIVE(w);
-	i.n_idle = N_IDLE(w);
-	i.n_running = begun - i.n_done;
-	if (i.n_submitted > begun + i.n_cancelled)
-		i.n_queued = i.n_submitted - begun - i.n_cancelled;
-	*ret_info = i;
 	return 0;
 }
 

@@ -244,6 +244,11 @@ evc_pool *evc__pool_self(void);
 /* Refuses NULL, and a fork child of the pool's process. */
 evc_status evc__pool_check(const evc_pool *pool, const char *func);
 
+/* ---- describe.c ---- */
+
+/* The describe of a pool's scope. */
+size_t evc__pool_report(unsigned format, char *buf, size_t n, void *pool);
+
 /* ---- pool_port.c ---- */
 
 /* Lock held: the port of r; or NULL, and *ret_st says why. */

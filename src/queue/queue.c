@@ -40,6 +40,14 @@ conds_new(evc_queue *q)
 	return st;
 }
 
+static void
+queue_destroy(evc_queue *q)
+{
+	sync_lock_destroy(&q->lock);
+	sync_free(q->place);
+	sync_free(q);
+}
+
 /* Lock held: why the queue cannot be freed; NULL: the queue is unused. */
 static const char *
 in_use(evc_queue *q)
@@ -82,10 +90,10 @@ evc_queue_free(evc_queue *queue)
 	if (st < 0)
 		return st;
 	evc_part_remove(&queue->part);
+	/* Reports leave the queue first: its conditions keep the coordinator. */
+	(void)evc_describe_end(queue->c, queue->described);
 	conds_free(queue);
-	sync_lock_destroy(&queue->lock);
-	sync_free(queue->place);
-	sync_free(queue);
+	queue_destroy(queue);
 	return 0;
 }
 
@@ -129,13 +137,18 @@ make_queue(evc_coord *c, const char *name, size_t capacity, unsigned flags,
 	list_init(&q->armed);
 	list_init(&q->ears);
 	sync_store_relaxed(&q->next_end, EAR_OPEN);
+	sync_lock_init(&q->lock);
 	st = conds_new(q);
+	if (st == 0) {
+		st = evc_describe_begin(c, "queue", q->name, evc__queue_report,
+					q, &q->described);
+		if (st < 0)
+			conds_free(q);
+	}
 	if (st < 0) {
-		sync_free(q->place);
-		sync_free(q);
+		queue_destroy(q);
 		return st;
 	}
-	sync_lock_init(&q->lock);
 	q->part.may_free = may_free;
 	q->part.free = free_part;
 	q->part.n_conds = SIDES + 1;
@@ -168,38 +181,6 @@ evc_queue_new(evc_coord *c, const char *name, size_t capacity,
 		why == NULL ? make_queue(c, name, capacity, flags, ret_queue)
 			    : evc_refuse(-EVC_INVALID_ARGUMENT,
 					 "evc_queue_new: %s", why));
-}
-
-evc_status
-evc_queue_get(const evc_queue *queue, evc_queue_info *ret_info)
-{
-	evc_queue *q = (evc_queue *)queue;
-	evc_status st = evc__queue_check(q, __func__);
-	uint64_t h, t;
-
-	if (st == 0 && ret_info == NULL)
-		st = evc_refuse(-EVC_INVALID_ARGUMENT,
-				"evc_queue_get: no place for the answer");
-	if (st < 0)
-		return st;
-	memset(ret_info, 0, sizeof *ret_info);
-	/* The head first, so the difference is never below zero.  The head may
-	   have moved on since, so the number is cut to the capacity. */
-	h = sync_load_sc(&q->head);
-	t = sync_load_sc(&q->tail);
-	ret_info->capacity = (size_t)q->capacity;
-	ret_info->n_pushed = ring_count(q, t);
-	ret_info->n_popped = ring_count(q, h);
-	ret_info->n = (size_t)(ret_info->n_pushed - ret_info->n_popped);
-	if (ret_info->n > q->capacity)
-		ret_info->n = (size_t)q->capacity;
-	ret_info->closed = (t & RING_CLOSED) != 0;
-	ret_info->cancelled = (t & RING_CANCELLED) != 0;
-	sync_lock(&q->lock);
-	ret_info->n_pushing = q->side[ROOM].n_in;
-	ret_info->n_popping = q->side[ITEMS].n_in;
-	sync_unlock(&q->lock);
-	return 0;
 }
 
 /* ---- the two ends ---- */

@@ -71,6 +71,7 @@ struct evc_queue {
 	unsigned fork_generation;
 	char name[48];
 	evc_part part; /* of c; see evc_finish */
+	evc_id described; /* set at creation: the id of its describer */
 
 	/* atomic: waiters -> pushes, pops.  On a cache line apart from head and
 	   tail. */
@@ -183,6 +184,11 @@ evc_status evc__watch_post(struct evc__watch *w);
 void evc__watch_disarm(struct evc__watch *w);
 /* One reference less. */
 void evc__watch_drop(struct evc__watch *w);
+
+/* ---- describe.c ---- */
+
+/* The function of a queue's describer. */
+size_t evc__queue_report(unsigned format, char *buf, size_t n, void *queue);
 
 /* ---- queue.c ---- */
 

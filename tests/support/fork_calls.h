@@ -19,7 +19,7 @@ struct world {
 	evc_loop_ref *handle;
 	evc_task task, fresh_task;
 	evc_message message, fresh_message;
-	evc_id hold, hook, looper, own_looper, runner, watch;
+	evc_id hold, described, hook, looper, own_looper, runner, watch;
 	evc_cond *cond;
 	evc_queue *queue;
 	evc_pool *pool;
@@ -59,6 +59,17 @@ never_void(void *arg)
 {
 	(void)arg;
 	NEVER;
+}
+
+static MAYBE_UNUSED size_t
+never_describe(unsigned format, char *buf, size_t n, void *arg)
+{
+	(void)format;
+	(void)buf;
+	(void)n;
+	(void)arg;
+	NEVER;
+	return 0;
 }
 
 static MAYBE_UNUSED int
@@ -255,6 +266,10 @@ static const evc_task_class never_class MAYBE_UNUSED = { .name = "task" };
 	  SAYS(evc_report(w->c, EVC_REPORT_JSON, w->text, sizeof(w->text))) && \
 	  SAYS(evc_report(w->c, EVC_REPORT_METRICS, w->text, \
 			  sizeof(w->text)))) \
+	X(evc_describe_begin, \
+	  REF(evc_describe_begin(w->c, "k", "n", never_describe, NULL, \
+				 &w->id))) \
+	X(evc_describe_end, REF(evc_describe_end(w->c, w->described))) \
 	X(evc_dump, REF(evc_dump(w->c, 2, EVC_REPORT_TEXT))) \
 	X(evc_dump_signal, \
 	  REF(evc_dump_signal(w->c, SIGUSR2, 2, EVC_REPORT_TEXT))) \

@@ -2,7 +2,8 @@
 /*
  * A strict reader of Prometheus's text: the order of its lines, names, labels,
  * escapes, no sample and no family twice, counters that are named as such,
- * histograms that add up.
+ * names by the rules of promtool, histograms that add up.  promtool itself is
+ * asked where there is one.
  */
 #ifndef TESTS_SUPPORT_METRICS_UTIL_H
 #define TESTS_SUPPORT_METRICS_UTIL_H
@@ -95,6 +96,29 @@ ends_in(const char *s, const char *end)
 	return n >= k && strcmp(s + n - k, end) == 0;
 }
 
+/* Lower case, base units, no type and no end that is for histograms. */
+static void
+check_words(const char *name)
+{
+	static const char *const never[] = {
+		"counter", "gauge", "histogram", "summary", "ms", "us", "ns",
+		"s", "sec", "secs", "milliseconds", "minutes", "hours", "days",
+		"kb", "mb", "kilobytes", "percent", "count", "sum", "bucket",
+	};
+	char copy[128], *word, *rest = copy;
+	size_t i;
+
+	snprintf(copy, sizeof(copy), "%s", name);
+	while ((word = strsep(&rest, "_")) != NULL) {
+		ck_assert_str_ne(word, "");
+		ck_assert_uint_eq(strspn(word, "abcdefghijklmnopqrstuvwxyz"),
+				  strlen(word));
+		for (i = 0; i < sizeof(never) / sizeof(never[0]); i++)
+			ck_assert_msg(strcmp(word, never[i]) != 0,
+				      "%s has the word %s", name, word);
+	}
+}
+
 /* "# HELP name words" and "# TYPE name type", in this order. */
 static const char *
 take_head(const char *at, char *name, char *type)
@@ -115,6 +139,7 @@ take_head(const char *at, char *name, char *type)
 	ck_assert(strncmp(name, "evcoord_", 8) == 0);
 	ck_assert_int_eq(strcmp(type, "counter") == 0,
 			 ends_in(name, "_total"));
+	check_words(name);
 	return at + n + 1;
 }
 
@@ -186,6 +211,24 @@ read_metrics(const char *at)
 			for (; from < n_samples; from++)
 				ck_assert_str_eq(samples[from].name, name);
 	}
+}
+
+/* promtool has nothing to say about the text; also true without promtool. */
+static MAYBE_UNUSED void
+ask_promtool(const char *text)
+{
+	FILE *f;
+
+	if (system("command -v promtool >/dev/null 2>&1") != 0) {
+		printf("SKIP: promtool was not asked, there is none\n");
+		return;
+	}
+	f = popen("out=$(promtool check metrics 2>&1); st=$?; "
+		  "echo \"$out\"; [ $st = 0 ] && [ -z \"$out\" ]",
+		  "w");
+	ck_assert_ptr_nonnull(f);
+	fputs(text, f);
+	ck_assert_int_eq(pclose(f), 0);
 }
 
 static MAYBE_UNUSED const struct sample *

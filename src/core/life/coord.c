@@ -125,6 +125,7 @@ configure_coord(evc_coord *c, const evc_config *k)
 void
 evc__coord_destroy(evc_coord *c)
 {
+	struct list *n, *tmp;
 	unsigned i;
 
 	for (i = 0; i < LISTENER_KINDS; i++)
@@ -140,6 +141,8 @@ evc__coord_destroy(evc_coord *c)
 	}
 	sync_free(sync_load(&c->join.scope_join));
 	evc__escalation_free(c);
+	LIST_EACH(n, tmp, &c->life.describers)
+		sync_free(LIST_OF(n, struct evc__listed_describer, node));
 	sync_free(c->join.drain);
 	sync_free(c->life.refused_job);
 	evc__table_free(&c->member.ids.table);
@@ -174,6 +177,7 @@ build_coord(evc_coord *c, const evc_config *k)
 	list_init(&c->loop.reactors);
 	list_init(&c->join.all);
 	list_init(&c->scopes);
+	list_init(&c->life.describers);
 	list_init(&c->member.dormant);
 	list_init(&c->member.kept);
 	list_init(&c->helper.jobs);

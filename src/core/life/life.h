@@ -7,17 +7,25 @@
 
 #include <evcoord.h>
 
+#include "base/list.h"
 #include "base/refgate.h"
 #include "base/sync.h"
 
 struct evc__helper_job;
 struct evc__systemd;
 
+/* The begin of a describer in the list of its coordinator; see
+   observe/described.c. */
+struct evc__listed_describer {
+	struct list node; /* first */
+	evc_id id;
+};
+
 /* This part of a coordinator. */
 struct evc__coord_life {
 	unsigned fork_generation; /* set at creation */
 	/* set at creation: for reports, called inside the refgate; or NULL */
-	size_t (*describe)(unsigned format, char *buf, size_t n, void *arg);
+	evc_describe_fn *describe;
 	void *describe_arg;
 	struct refgate gate;    /* around calls that use c, so that evc_free
 				   waits for their end */
@@ -26,6 +34,8 @@ struct evc__coord_life {
 	bool dying;          /* evc_free has passed its checks, and will free
 				c */
 	uint64_t ready_ns;   /* when c was made, for the age of c in reports */
+	struct list describers; /* in the order of their ids */
+	evc_id last_describer;
 	unsigned n_conds;    /* conds made and not freed; see wake/cond.c */
 	evc_part *parts;     /* the newest first; see finish.c */
 	struct evc__helper_job *owner; /* job of the helper as owner; set by

@@ -283,6 +283,8 @@ evc__loop_waker_start(struct evc__loop_waker *lw)
 	   stop causes allocates. */
 	ev_feed_event(loop, &lw->check, EV_CHECK);
 	ev_feed_event(loop, &lw->async, EV_ASYNC);
+	ev_feed_event(loop, &lw->rest, EV_PREPARE);
+	ev_clear_pending(loop, &lw->rest);
 	ev_clear_pending(loop, &lw->async);
 	ev_clear_pending(loop, &lw->check);
 	ev_cleanup_init(&lw->cleanup, on_loop_destroy);

@@ -56,6 +56,8 @@ struct evc__loop_waker {
 	ev_cleanup cleanup;
 	ev_check check;          /* called in each iteration, before all other
 				    events */
+	ev_prepare rest;         /* called at the end of each turn, after all
+				    other ev_prepare */
 	ev_prepare nested;       /* active while functions of the user's are
 				    called, which may run the loop */
 	ev_fork forked;          /* in a child that keeps the loop */
@@ -67,8 +69,12 @@ struct evc__loop_waker {
 	/* atomic, relaxed: the loop's thread -> reports */
 	_Atomic uint64_t turned; /* ev_now of the present iteration, in
 				    nanoseconds; 0: the loop has not run yet */
+	_Atomic uint64_t n_turns; /* iterations that have begun */
+	_Atomic uint64_t longest; /* the longest turn, in nanoseconds */
 	_Atomic uint32_t busy;   /* calls between evc__busy_begin and
 				    evc__busy_end that the thread is in */
+	uint64_t began;          /* loop thread: begin of the present turn, by
+				    the coarse clock */
 	/* atomic: evc__loop_waker_ask -> the loop's thread, which answers */
 	_Atomic bool asked;
 	/* atomic chain: posting threads -> the loop's thread: inboxes with

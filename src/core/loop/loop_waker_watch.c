@@ -48,6 +48,36 @@ on_check(struct ev_loop *loop, ev_check *w, int revents)
 	if (evc__loop_waker_inherited(lw))
 		return;
 	sync_store_relaxed(&lw->turned, (uint64_t)(ev_now(loop) * 1e9));
+	sync_store_relaxed(&lw->n_turns, sync_load_relaxed(&lw->n_turns) + 1);
+	lw->began = sync_mono_coarse();
+}
+
+/* The coarse clock moves once in so long, or more often. */
+#define TICK_NS UINT64_C(10000000)
+
+/* The turn is over: the loop is about to wait for events.  A turn during which
+   the coarse clock has not moved is short, and is not measured.  Other turns
+   are measured from ev_now, which costs no look at a clock at their begin; the
+   coarse clock shows whether the wall clock was set meanwhile. */
+static void
+on_rest(struct ev_loop *loop, ev_prepare *w, int revents)
+{
+	struct evc__loop_waker *lw = w->data;
+	uint64_t coarse, took;
+
+	(void)loop;
+	(void)revents;
+	if (evc__loop_waker_inherited(lw) || lw->began == 0)
+		return;
+	coarse = sync_mono_coarse() - lw->began;
+	if (coarse == 0)
+		return;
+	took = sync_real() - sync_load_relaxed(&lw->turned);
+	/* Below 0 is above, too. */
+	if (took > coarse + TICK_NS || took + TICK_NS < coarse)
+		took = coarse;
+	if (took > sync_load_relaxed(&lw->longest))
+		sync_store_relaxed(&lw->longest, took);
 }
 
 /* In a child, at the loop's first turn after ev_loop_fork: before any wait. */
@@ -123,6 +153,11 @@ evc__loop_waker_watch(struct evc__loop_waker *lw,
 	lw->forked.data = lw;
 	ev_fork_start(loop, &lw->forked);
 	ev_unref(loop);
+	ev_prepare_init(&lw->rest, on_rest);
+	ev_set_priority(&lw->rest, EV_MINPRI);
+	lw->rest.data = lw;
+	ev_prepare_start(loop, &lw->rest);
+	ev_unref(loop);
 	ev_prepare_init(&lw->nested, on_nested);
 	ev_set_priority(&lw->nested, EV_MAXPRI);
 	lw->nested.data = lw;
@@ -140,6 +175,8 @@ evc__loop_waker_unwatch(struct evc__loop_waker *lw)
 	evc__loop_waker_unwatch_nested(lw);
 	ev_ref(loop);
 	ev_fork_stop(loop, &lw->forked);
+	ev_ref(loop);
+	ev_prepare_stop(loop, &lw->rest);
 	ev_ref(loop);
 	ev_check_stop(loop, &lw->check);
 	ev_ref(loop);

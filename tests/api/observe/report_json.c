@@ -192,7 +192,9 @@ check_loop(json_t *l)
 		{ "name", "s" },      { "tid", "n" },     { "state", "s" },
 		{ "since", "n0" },    { "in", "s0" },     { "in_name", "s0" },
 		{ "tasks", "n" },     { "loopers", "n" }, { "runners", "n" },
-		{ "progress", "o0" }, { "thread", "o0" },
+		{ "turns", "n" },     { "longest_turn", "n" },
+		{ "posts", "n" },     { "progress", "o0" },
+		{ "thread", "o0" },
 	};
 
 	FIELDS(l, fields, "loop");
@@ -261,6 +263,7 @@ check_coordinator(json_t *c)
 		{ "members", "a" },     { "loops", "a" },
 		{ "scopes", "a" },      { "counters", "o" },
 		{ "lost", "o" },        { "described", "0" },
+		{ "parts", "a" },
 	};
 	json_t *s;
 	size_t i;

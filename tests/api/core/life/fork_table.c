@@ -24,6 +24,15 @@ count_fn(evc_coord *c, void *arg)
 	return 0;
 }
 
+static size_t
+described(unsigned format, char *buf, size_t n, void *arg)
+{
+	(void)format;
+	(void)arg;
+	called();
+	return (size_t)snprintf(buf, n, "%s", "");
+}
+
 static void
 task_on_stop(evc_task *t, void *arg)
 {
@@ -151,6 +160,8 @@ world_make(struct world *w)
 	OK(evc_hold_begin(w->scope, "of the scope", NULL, &w->hold));
 	OK(evc_scope_ready(w->scope));
 	OK(evc_hold_begin(w->c, "hold", NULL, &w->hold));
+	OK(evc_describe_begin(w->c, "k", "n", described, NULL,
+			      &w->described));
 	OK(evc_on_stop(w->c, "hook", count_fn, w, NULL, &w->hook));
 	OK(evc_looper_start(w->c, "looper", 0.001, count_fn, w, NULL,
 			    &w->looper));
