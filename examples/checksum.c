@@ -235,11 +235,10 @@ main(int argc, char **argv)
 
 	if (st < 0 || v.n_stragglers)
 		_exit(EXIT_FAILURE); /* no return from main under a thread */
-	evc_pool_free(l.pool);
 	walk_free(l.walk);
 	old_free(l.old);
 	free(l.missing);
-	status = evc_finish(l.c, st);
+	status = evc_finish(l.c, st); /* frees the pool, too */
 	ev_loop_destroy(loop);
 	if (status == 0 && (err || l.n_failed > 0))
 		return EXIT_FAILURE;

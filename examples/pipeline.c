@@ -267,16 +267,14 @@ start(struct line *l, unsigned n_threads)
 	return st;
 }
 
-/* What nobody has popped is freed by who frees the queue. */
+/* What nobody has popped, as evc_finish frees empty queues alone. */
 static void
-queue_free(evc_queue *q)
+queue_empty(evc_queue *q)
 {
 	void *item;
 
 	while (evc_queue_try_pop(q, &item) == 0)
 		item_free(item);
-	if (evc_queue_free(q) < 0)
-		fprintf(stderr, "pipeline: %s\n", evc_last_error());
 }
 
 static void
@@ -341,8 +339,8 @@ main(int argc, char **argv)
 	for (i = 0; i < l.n_names; i++)
 		item_free(p.kept[i]);
 	free(p.kept);
-	queue_free(l.files);
-	queue_free(l.sums);
+	queue_empty(l.files);
+	queue_empty(l.sums);
 	status = evc_finish(l.c, st);
 	return interrupted ? 130 : status;
 }

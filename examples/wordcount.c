@@ -440,8 +440,7 @@ main(int argc, char **argv)
 	words_free(&w.words);
 	words_free(&w.unread);
 	files_free(&w.files);
-	evc_pool_free(w.pool);
-	st = evc_finish(w.c, st);
+	st = evc_finish(w.c, st); /* frees the pool, too */
 	ev_loop_destroy(loop);
 	return status ? status : st;
 }

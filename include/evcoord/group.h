@@ -204,8 +204,8 @@ typedef bool evc_group_each_fn(evc_group *group, void *arg);
  * the exit handler that evc_registry_atexit switches.
  *
  * Thread:    any.
- * Ownership: *ret_group is the registry's until evc_group_free or
- *            evc_registry_free; *ret_registry is reg, or the process's.  Both
+ * Ownership: *ret_group is the registry's until evc_group_free,
+ *            evc_registry_free or evc_finish of opts.coord; *ret_registry is reg, or the process's.  Both
  *            may be NULL.  name (NULL: "train") and opts are copied; arg must
  *            live as long as the group.
  * Returns:   0; -EVC_INVALID_ARGUMENT (no function, a name of 32 bytes or more,

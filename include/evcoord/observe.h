@@ -242,14 +242,16 @@ struct evc_part {
 	evc_status (*may_free)(evc_part *p);
 	/* Free the object, and p with it; as the public call that frees it.  A
 	   part without a scope calls evc_part_remove. */
-	evc_status (*free)(evc_part *p);
-	evc_coord *scope;  /* the object's scope, which free frees; or NULL */
+	evc_status (*free_object)(evc_part *p);
+	evc_coord *scope;  /* the object's scope, which free_object frees; or
+			      NULL */
 	unsigned n_conds;  /* conditions (evc_cond_new) of the scope, else of
-			      the coordinator, that free frees */
-	bool ends_members; /* free ends the members in the scope that live */
+			      the coordinator, that free_object frees */
+	bool ends_members; /* free_object ends the members in the scope that
+			      live */
 	/* the library's */
 	evc_coord *coord_;
-	evc_part *next_;
+	evc_part *next_, **at_;
 	uint64_t reserved_[4];
 };
 
@@ -261,7 +263,7 @@ struct evc_part {
  * Ownership: p is the caller's and stays where it is until its scope was freed,
  *            or evc_part_remove was called.
  * Returns:   0; -EVC_INVALID_ARGUMENT, also for a part that was added, and a
- *            scope that is none of c's own; -EVC_FAILED_PRECONDITION in a fork
+ *            scope that is none of c's own or has a part; -EVC_FAILED_PRECONDITION in a fork
  *            child, and while c is being freed.
  * Since:     0.2
  */

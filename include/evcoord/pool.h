@@ -102,7 +102,7 @@ typedef struct evc_pool_info {
  *
  * Thread:    any.
  * Ownership: the caller owns *ret_pool and gives it back by evc_pool_free,
- *            before c is freed.  name (NULL: "pool") and opts are copied.
+ *            before c is freed, or leaves it to evc_finish of c.  name (NULL: "pool") and opts are copied.
  * Returns:   0; -EVC_CANCELLED after the stop; -EVC_INVALID_ARGUMENT,
  *            -EVC_RESOURCE_EXHAUSTED, -EVC_FAILED_PRECONDITION.
  * Since:     0.1

@@ -279,7 +279,7 @@ void
 evc__group_part(evc_group *g)
 {
 	g->part.may_free = may_free;
-	g->part.free = free_part;
+	g->part.free_object = free_part;
 	g->part.scope = g->scope;
 	(void)evc_part_add(evc_scope_parent(g->scope), &g->part);
 }

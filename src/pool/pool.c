@@ -213,7 +213,7 @@ make_scope(evc_pool *pool, evc_coord *c)
 	}
 	evc_scope_ready(pool->scope);
 	pool->part.may_free = may_free;
-	pool->part.free = free_part;
+	pool->part.free_object = free_part;
 	pool->part.scope = pool->scope;
 	pool->part.ends_members = true;
 	(void)evc_part_add(c, &pool->part);

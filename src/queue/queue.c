@@ -150,7 +150,7 @@ make_queue(evc_coord *c, const char *name, size_t capacity, unsigned flags,
 		return st;
 	}
 	q->part.may_free = may_free;
-	q->part.free = free_part;
+	q->part.free_object = free_part;
 	q->part.n_conds = SIDES + 1;
 	(void)evc_part_add(c, &q->part);
 	*ret = q;

@@ -68,6 +68,10 @@ never_describe(unsigned format, char *buf, size_t n, void *arg)
 	(void)buf;
 	(void)n;
 	(void)arg;
+static MAYBE_UNUSED evc_status
+never_part(evc_part *p)
+{
+	(void)p;
 	NEVER;
 	return 0;
 }
@@ -282,6 +286,9 @@ static const evc_task_class never_class MAYBE_UNUSED = { .name = "task" };
 	  evc_refuse_setup(w->c, "child", -EVC_UNKNOWN) == -EVC_UNKNOWN) \
 	X(evc_log, DONE(evc_log(w->c, EVC_LOG_INFO, NULL, "child"))) \
 	X(evc_log_flush, evc_log_flush(w->c, 1)) \
+	X(evc_part_add, REF(evc_part_add(w->c, &(evc_part){ \
+		.may_free = never_part, .free_object = never_part }))) \
+	X(evc_part_remove, DONE(evc_part_remove(NULL))) \
 	X(evc_may_wait, REF(evc_may_wait(w->c, "child"))) \
 	X(evc_status_name, strcmp(evc_status_name(0), "OK") == 0) \
 	X(evc_version, evc_version()[0] != '\0') \

@@ -284,7 +284,7 @@ add_scopes(evc_coord *c, const struct evc__gone *gone, struct text *t)
 	struct list *n, *tmp;
 
 	LIST_EACH(n, tmp, &c->scopes) {
-		if (gone->parts && evc__part_of(SCOPE_OF(n)) != NULL)
+		if (gone->parts && SCOPE_OF(n)->life.part != NULL)
 			continue;
 		evc__text_add(t, mark);
 		evc__text_add(t, SCOPE_OF(n)->name);

@@ -9,6 +9,7 @@
  * and groups; scope.c drops the part of a scope.
  * Locks: the coordinator's, given up while a part is asked or freed.
  */
+#include "base/reserved.h"
 #include "base/text.h"
 #include "base/unwind.h"
 #include "core/core.h"
@@ -20,28 +21,35 @@
 
 /* ---- the list ---- */
 
-evc_part *
-evc__part_of(const evc_coord *s)
-{
-	evc_part *p = s->parent->life.parts;
-
-	while (p != NULL && p->scope != s)
-		p = p->next_;
-	return p;
-}
-
 void
-evc__part_drop(evc_coord *c, evc_part *p)
+evc__part_drop(evc_part *p)
 {
-	evc_part **at = &c->life.parts;
-
-	while (*at != NULL && *at != p)
-		at = &(*at)->next_;
-	if (*at == NULL)
+	if (p == NULL || p->coord_ == NULL)
 		return;
-	*at = p->next_;
+	*p->at_ = p->next_;
+	if (p->next_ != NULL)
+		p->next_->at_ = p->at_;
+	if (p->scope != NULL)
+		p->scope->life.part = NULL;
 	p->next_ = NULL;
 	p->coord_ = NULL;
+}
+
+static evc_status
+check_part(evc_coord *c, const evc_part *p)
+{
+	const char *wrong = NULL;
+
+	if (p == NULL || p->may_free == NULL || p->free_object == NULL)
+		wrong = "no part, or no function";
+	else if (p->coord_ != NULL || !RESERVED_IS_ZERO(p->reserved_))
+		wrong = "it was added, or not zeroed";
+	else if (p->scope != NULL && p->scope->parent != c)
+		wrong = "the scope is none of this coordinator";
+	else if (p->scope != NULL && p->scope->life.part != NULL)
+		wrong = "the scope has a part";
+	return wrong == NULL ? 0 : evc__refuse(-EVC_INVALID_ARGUMENT,
+					       "evc_part_add: %s", wrong);
 }
 
 evc_status
@@ -49,24 +57,25 @@ evc_part_add(evc_coord *c, evc_part *p)
 {
 	evc_status st = evc__check(c, __func__);
 
-	if (st == 0 && (p == NULL || p->may_free == NULL || p->free == NULL ||
-			p->coord_ != NULL ||
-			(p->scope != NULL && p->scope->parent != c)))
-		st = evc__refuse(-EVC_INVALID_ARGUMENT,
-				 "evc_part_add: no part, no function, a part "
-				 "that was added, or a scope of another "
-				 "coordinator");
 	if (st == 0)
 		st = evc__enter(c, -EVC_FAILED_PRECONDITION, __func__);
 	if (st < 0)
 		return st;
 	sync_lock(&c->lock);
-	p->coord_ = c;
-	p->next_ = c->life.parts;
-	c->life.parts = p;
+	st = check_part(c, p);
+	if (st == 0) {
+		p->coord_ = c;
+		p->at_ = &c->life.parts;
+		p->next_ = c->life.parts;
+		if (p->next_ != NULL)
+			p->next_->at_ = &p->next_;
+		c->life.parts = p;
+		if (p->scope != NULL)
+			p->scope->life.part = p;
+	}
 	sync_unlock(&c->lock);
 	evc__refgate_leave(&c->life.gate);
-	return 0;
+	return st;
 }
 
 void
@@ -77,7 +86,7 @@ evc_part_remove(evc_part *p)
 	if (c == NULL || !evc__same_process(c))
 		return;
 	sync_lock(&c->lock);
-	evc__part_drop(c, p);
+	evc__part_drop(p);
 	sync_unlock(&c->lock);
 }
 
@@ -94,7 +103,7 @@ add_reason(struct text *t, const char *why)
 }
 
 WALLED(evc_status, call_may_free, (evc_part *p), p->may_free(p))
-WALLED(evc_status, call_free, (evc_part *p), p->free(p))
+WALLED(evc_status, call_free, (evc_part *p), p->free_object(p))
 
 /* No lock: add the reasons of the parts, and of their scopes, against a free. */
 static void

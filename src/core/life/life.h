@@ -38,6 +38,8 @@ struct evc__coord_life {
 	evc_id last_describer;
 	unsigned n_conds;    /* conds made and not freed; see wake/cond.c */
 	evc_part *parts;     /* the newest first; see finish.c */
+	evc_part *part;      /* parent's lock: the part with this scope; NULL:
+				none */
 	struct evc__helper_job *owner; /* job of the helper as owner; set by
 					  evc_abandon */
 	struct evc__systemd *systemd;

@@ -26,9 +26,7 @@ const char *evc__free_why_not(evc_coord *c, const struct evc__gone *gone,
 
 /* ---- finish.c ---- */
 
-/* Lock of the parent held: the part that the scope s belongs to; or NULL. */
-evc_part *evc__part_of(const evc_coord *s);
-/* Lock of c held: p is a part of c no more. */
-void evc__part_drop(evc_coord *c, evc_part *p);
+/* Lock of its coordinator held: p is a part no more.  NULL is fine. */
+void evc__part_drop(evc_part *p);
 
 #endif

@@ -71,7 +71,7 @@ evc__scope_leave(evc_coord *s)
 	evc__trace(s, TRACE_END, 0, EVC_SCOPE, s->name, p->number);
 	sync_lock(&p->lock);
 	evc__unlisten(p, &s->stop.up);
-	evc__part_drop(p, evc__part_of(s));
+	evc__part_drop(s->life.part);
 	list_remove(&s->sibling);
 	p->join.n_phased -= s->join.phase > 0;
 	if (evc__scope_join_tells(s))

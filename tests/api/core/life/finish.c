@@ -273,7 +273,7 @@ START_TEST(a_part_is_asked_and_then_freed)
 	for (i = 0; i < 2; i++) {
 		REFUSED(EVC_INVALID_ARGUMENT, evc_part_add(c, &m[i].part));
 		m[i].part.may_free = may_free;
-		m[i].part.free = free_mine;
+		m[i].part.free_object = free_mine;
 		m[i].order = &order;
 		OK(evc_part_add(c, &m[i].part));
 		REFUSED(EVC_INVALID_ARGUMENT, evc_part_add(c, &m[i].part));
