@@ -12,6 +12,7 @@
 #include "core/core.h"
 #include "core/status/trace.h"
 
+#include "base/probe.h"
 #include "base/self.h"
 
 TICK_PATH struct evc__looper_who
@@ -289,6 +290,8 @@ evc__loop_looper_end(struct evc__looper *l)
 
 	evc__trace(c, TRACE_REAPED, l->e.id, EVC_LOOPER, l->name->text,
 		   c->status.clock == NULL ? l->since_ns : 0);
+	PROBE4(member_end, &c->name[0], &l->name->text[0], EVC_LOOPER,
+	       l->e.id);
 	evc__id_remove(c, &l->e);
 	r->n_loopers_background -= (l->e.flags & EVC_BACKGROUND) != 0;
 	r->n_loopers_own_grace -= l->body.more != NULL &&

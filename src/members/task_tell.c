@@ -8,6 +8,7 @@
  * Locks: none for the lists, which are the loop thread's; the coordinator's for
  * the copy.
  */
+#include "base/probe.h"
 #include "base/text.h"
 #include "base/unwind.h"
 #include "core/core.h"
@@ -60,6 +61,7 @@ evc__tasks_tell(evc_reactor *r, const struct evc__frame *f)
 			continue;
 		/* A class and its name are static. */
 		evc__busy_enter(r, t->class_->name);
+		PROBE4(told, &r->c->name[0], t->class_->name, EVC_TASK, t);
 		tell_one(t);
 		if (f->gone)
 			break;

@@ -18,6 +18,7 @@
 
 #include <math.h>
 
+#include "base/probe.h"
 #include "base/self.h"
 #include "base/text.h"
 
@@ -75,6 +76,7 @@ evc__join_begin(struct evc__join *j, evc_coord *c, const evc_join_opts *o)
 		sync_add(&c->stop.n_driving, 1);
 		evc__trace(c, TRACE_JOIN, (uint64_t)j->tid, TRACE_JOINER,
 			   "join", 0);
+		PROBE3(join_begin, &c->name[0], j, j->opts.flags);
 	}
 	/* In a closed round an error goes back to its caller and stops nothing.
 	   During evc_run an error must ask for the stop: open the round
@@ -151,6 +153,7 @@ answer_join(struct evc__join *j, const evc_verdict *v)
 	j->answered = true;
 	if (j->internal)
 		return;
+	PROBE4(join_answer, &c->name[0], j, v->code, v->n_stragglers);
 	evc__trace(c, TRACE_VERDICT, (uint64_t)j->tid, (unsigned)v->code,
 		   "join", v->n_stragglers);
 	w = sync_load(&c->word);
@@ -291,6 +294,7 @@ count_stragglers(struct evc__join *j, const evc_verdict *v)
 
 	if (j->internal)
 		return;
+	PROBE3(straggler, &c->name[0], v->n_stragglers, &v->error.text[0]);
 	c->wake.stats.stragglers += v->n_stragglers;
 	if (v->stop.kind != 0 && evc__step_reached(c, STEP_ABANDONED))
 		evc__took(c, v->took);

@@ -13,6 +13,7 @@
 #include "core/core.h"
 #include "core/status/trace.h"
 
+#include "base/probe.h"
 #include "base/self.h"
 #include "base/unwind.h"
 
@@ -133,6 +134,7 @@ call_hook(evc_coord *c, evc_reactor *r, struct evc__hook *h)
 	if (r != NULL)
 		evc__reactor_heard(r);
 	evc__trace_member(TRACE_CALL, &h->m);
+	PROBE4(told, &c->name[0], &h->m.name[0], EVC_HOOK, h->m.e.id);
 	evc__busy_begin(r, c, BUSY_HOOK, h->m.name, &busy);
 	st = evc__fn_shut(h->fn, c, h->arg);
 	evc__busy_end(&busy);

@@ -13,6 +13,7 @@
 #include "core/core.h"
 #include "core/status/trace.h"
 
+#include "base/probe.h"
 #include "base/self.h"
 #include "base/text.h"
 
@@ -45,6 +46,8 @@ evc__reactor_heard(evc_reactor *r)
 
 	evc__trace_heard(r);
 	w = sync_load(&r->c->word);
+	if (sync_load_relaxed(&r->heard) != WORD_STOP_NUMBER(w))
+		PROBE3(heard, &r->c->name[0], &r->name[0], r->tid);
 	sync_store(&r->heard, WORD_STOP_NUMBER(w));
 	return w;
 }

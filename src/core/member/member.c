@@ -12,6 +12,7 @@
  * up only for the join of an ended thread, which may block; the claimed record
  * stays with the joining thread meanwhile.
  */
+#include "base/probe.h"
 #include "base/self.h"
 #include "base/text.h"
 #include "core/core.h"
@@ -135,6 +136,7 @@ evc__member_gone(struct evc__member *m)
 		evc__reasons_sign(c, m);
 	if (evc__is_thread(m))
 		evc__wakers_left(m);
+	PROBE4(member_end, &c->name[0], &m->name[0], m->e.kind, m->e.id);
 	evc__member_unlink(m);
 	evc__outcome_keep(m);
 	evc__ended_add(c);

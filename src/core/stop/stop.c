@@ -12,6 +12,7 @@
  * Called by: evc_request_stop, evc_fail, members, scopes, signal handlers.
  * Locks: none; atomics: the word (CAS), slot_word[], errors, own_stop.
  */
+#include "base/probe.h"
 #include "base/self.h"
 #include "base/text.h"
 #include "core/core.h"
@@ -128,6 +129,7 @@ record_request(evc_coord *c, const struct evc__request *q)
 	evc__trace_request(c, q, at,
 			   TRACE_ASKED(q->code, (next ^ w) & WORD_FLAG,
 				       WORD_STOP_NUMBER(next)));
+	PROBE5(stop_requested, &c->name[0], q->code, q->kind, q->by, q->text);
 	if (error && (WORD_ERR_CODE(w) != 0)) {
 		/* A later error does not change the word, so the CAS of a
 		   thread that closes the round succeeds.  Therefore this thread

@@ -18,6 +18,7 @@
 #include <math.h>
 
 #include "base/deadline.h"
+#include "base/probe.h"
 #include "core/core.h"
 #include "core/status/trace.h"
 
@@ -73,8 +74,10 @@ evc__wait_for_stop(evc_coord *c, double timeout)
 	now = ns == SYNC_FOREVER ? 0 : evc__now(c);
 	sync_add(&c->stop.n_waiters, 1);
 	stopped = wait_until(c, now + ns >= ns ? now + ns : SYNC_FOREVER);
-	if (stopped)
+	if (stopped) {
 		evc__trace_awake(c);
+		PROBE4(told, &c->name[0], "", EVC_THREAD, 0);
+	}
 	sync_sub(&c->stop.n_waiters, 1);
 	evc__refgate_leave(&c->life.gate);
 	return stopped;
