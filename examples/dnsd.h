@@ -98,7 +98,6 @@ struct tcp {
 /* Sockets for all of them on 127.0.0.1, on one port (0: a free one, which is
    noted in the server).  False: errno says why. */
 bool sockets_open(struct server *s, int port);
-void sockets_close(struct server *s);
 
 /* The threads' function; arg is a struct udp. */
 evc_status udp_thread(evc_coord *c, void *arg);

@@ -78,7 +78,7 @@ open_on(struct server *s, int port)
 	return true;
 }
 
-void
+static void
 sockets_close(struct server *s)
 {
 	for (unsigned i = 0; i < s->n_udp; i++) {
@@ -86,7 +86,6 @@ sockets_close(struct server *s)
 			close(s->udp[i].fd);
 		s->udp[i].fd = -1;
 	}
-	/* A loop that began closes its own. */
 	for (unsigned i = 0; i < s->n_tcp; i++) {
 		if (s->tcp[i].fd >= 0)
 			close(s->tcp[i].fd);
