@@ -116,12 +116,14 @@ full() {
 	[ "$(find "/proc/$server/fd" -type l | wc -l)" -ge "$1" ]
 }
 
-# Has the server a handler for SIGTERM, signal 15?
+# Has the server a handler for SIGTERM, signal 15?  Not the shell, which becomes
+# the server.
 catches_term() {
-	local caught
+	local all caught
 
-	caught=$(sed -n 's/^SigCgt:[[:space:]]*//p' "/proc/$server/status")
-	[ $((0x${caught: -8} >> 14 & 1)) = 1 ]
+	all=$(cat "/proc/$server/status")
+	caught=$(sed -n 's/^SigCgt:[[:space:]]*//p' <<<"$all")
+	[[ $all == $'Name:\tdnsd\n'* ]] && [ $((0x${caught: -8} >> 14 & 1)) = 1 ]
 }
 
 # Does nobody accept at the port any more?
