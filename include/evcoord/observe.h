@@ -69,40 +69,6 @@ EVC_API size_t
 evc_report(const evc_coord *c, unsigned format, char *buf, size_t n);
 
 /*
- * For what is built on evcoord and is no scope: what reports say of it in the
- * part of c, as a scope's own part by evc_scope_opts.describe.  kind, a word of
- * at most 15 letters a-z and _, says what it is, such as "queue"; in metrics
- * the kind is a label, and the name (NULL: the kind) is its value, with "#2"
- * for the second of the same kind and name.  In JSON the part is an object with
- * kind, name and what describe has written.  describe is called by the thread
- * that reports, by several at once perhaps, never under a lock.
- *
- * Thread:    any; not a signal handler.
- * Ownership: kind and name are copied; arg must stay until evc_describe_end has
- *            returned.  What is left when c is freed ends there.
- * Returns:   0; -EVC_INVALID_ARGUMENT; -EVC_RESOURCE_EXHAUSTED;
- *            -EVC_FAILED_PRECONDITION in a fork child and when c is being
- *            freed.
- * Since:     0.2
- */
-EVC_API evc_status
-evc_describe_begin(evc_coord *c, const char *kind, const char *name,
-		   evc_describe_fn *describe, void *arg, evc_id *ret_id);
-
-/*
- * The end of evc_describe_begin: wait until describe has returned wherever it
- * runs, and call it no more.
- *
- * Thread:    any; not a signal handler.  Hold no lock that describe takes.
- * Ownership: arg is the program's again.
- * Returns:   0; -EVC_NOT_FOUND; -EVC_FAILED_PRECONDITION inside describe, and
- *            in a fork child; -EVC_INVALID_ARGUMENT.
- * Since:     0.2
- */
-EVC_API evc_status
-evc_describe_end(evc_coord *c, evc_id id);
-
-/*
  * Write a report at any time, before a stop as well.
  *
  * Thread:    any; not a signal handler.
@@ -232,8 +198,8 @@ evc_may_wait(evc_coord *c, const char *func);
 /*
  * For libraries built on evcoord: a part of a coordinator, an object that
  * evc_finish frees together with the coordinator, as it frees queues, pools and
- * worker groups.  The struct stands in the object and is zeroed before its
- * fields are set.
+ * worker groups, and that may have lines of its own in reports.  The struct
+ * stands in the object and is zeroed before its fields are set.
  */
 typedef struct evc_part evc_part;
 struct evc_part {
@@ -249,9 +215,21 @@ struct evc_part {
 			      the coordinator, that free_object frees */
 	bool ends_members; /* free_object ends the members in the scope that
 			      live */
+	/* What reports say of an object without a scope, as a scope's own part
+	   by evc_scope_opts.describe; NULL: nothing.  Called by the thread that
+	   reports, by several at once perhaps, never under a lock. */
+	evc_describe_fn *describe;
+	void *arg;         /* passed to describe */
+	/* With describe: a word of at most 15 letters a-z and _ that says what
+	   the object is, such as "queue", and its name (NULL: the kind).  Both
+	   are copied.  In metrics the kind is a label with the name as its
+	   value, and "#2" behind the second name of a kind; in JSON they stand
+	   beside what describe has written. */
+	const char *kind, *name;
 	/* the library's */
 	evc_coord *coord_;
 	evc_part *next_, **at_;
+	void *describer_;
 	uint64_t reserved_[4];
 };
 
@@ -261,25 +239,28 @@ struct evc_part {
  *
  * Thread:    any; not a signal handler.
  * Ownership: p is the caller's and stays where it is until its scope was freed,
- *            or evc_part_remove was called.
- * Returns:   0; -EVC_INVALID_ARGUMENT, also for a part that was added, and a
- *            scope that is none of c's own or has a part; -EVC_FAILED_PRECONDITION in a fork
- *            child, and while c is being freed.
+ *            or evc_part_remove has returned.
+ * Returns:   0; -EVC_INVALID_ARGUMENT, also for a part that was added, a scope
+ *            that is none of c's own or has a part, and a scope with describe;
+ *            -EVC_RESOURCE_EXHAUSTED; -EVC_FAILED_PRECONDITION in a fork child,
+ *            and while c is being freed.
  * Since:     0.2
  */
 EVC_API evc_status
 evc_part_add(evc_coord *c, evc_part *p);
 
 /*
- * Take a part out of its coordinator, which must still exist.
+ * Take a part out of its coordinator, which must still exist: wait until its
+ * describe has returned wherever it runs, and call it no more.
  *
- * Thread:    any; not a signal handler.
+ * Thread:    any; not a signal handler.  Hold no lock that describe takes.
  * Ownership: p is the caller's again.
- * Returns:   nothing; nothing happens with NULL, with a part that was not added
- *            or has left with its scope, and in a fork child.
+ * Returns:   0, also for NULL, a part that was not added, and a part that has
+ *            left with its scope; -EVC_FAILED_PRECONDITION inside its describe,
+ *            and in a fork child.
  * Since:     0.2
  */
-EVC_API void
+EVC_API evc_status
 evc_part_remove(evc_part *p);
 
 /*

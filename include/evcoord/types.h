@@ -305,7 +305,7 @@ typedef void evc_join_fn(evc_coord *c, const evc_verdict *v, void *arg);
 typedef bool evc_each_fn(const evc_member_info *m, void *arg);
 
 /* A part of a report, written and returned as evc_report does: see
-   evc_describe_begin and evc_scope_opts. */
+   evc_part and evc_scope_opts. */
 typedef size_t evc_describe_fn(unsigned format, char *buf, size_t n,
 			       void *arg);
 

@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The parts of a report that are written by others: a scope's own part, and the
- * parts of describers, which evc_describe_begin adds to a coordinator.  The
- * refgate of a describer is entered for one call, so evc_describe_end waits for
- * a function that runs, and for nothing else.
- * Called by: the program (evc_describe_begin, _end), queue; facts.c.
- * Locks: the coordinator's, taken; none during a call of a describer.  refs and
- * the refgate are atomic.
+ * What others say in a report: a scope of itself, and the describers of parts
+ * (core/life/part.c).
+ * Called by: facts.c.
+ * Locks: the coordinator's, taken; none during a call.
  */
 #include "observe/facts.h"
 
@@ -16,168 +13,15 @@
 #include "base/text.h"
 #include "base/unwind.h"
 #include "core/core.h"
+#include "core/life/part.h"
 
 /* Bytes of memory for a part at first, and attempts to have more. */
 #define DESCRIBED_FEW 2048
 #define DESCRIBED_TRIES 8
 
-struct evc__describer {
-	struct evc__listed_describer at; /* first; lock: in the list of c */
-	/* set at creation */
-	char kind[16], name[48];
-	evc_describe_fn *fn;
-	void *arg;
-	struct refgate gate; /* around calls of fn */
-	/* atomic: the list, each report -> the last frees the describer */
-	_Atomic uint32_t refs;
-};
-
-/* A call in progress on the calling thread; a local variable of the caller. */
-struct inside {
-	struct evc__describer *d; /* NULL: a scope's own function */
-	struct inside *up;
-};
-static __thread struct inside *innermost;
-
-static void
-drop_describer(struct evc__describer *d)
-{
-	if (sync_sub(&d->refs, 1) == 1)
-		sync_free(d);
-}
-
-/* ---- the calls ---- */
-
-/* The kind becomes the name of a label. */
-static const char *
-why_not_kind(const char *kind)
-{
-	size_t n = kind != NULL ? strspn(kind, "abcdefghijklmnopqrstuvwxyz_")
-				: 0;
-
-	if (n == 0 || kind[n] != '\0')
-		return "a kind is a word of a-z and _";
-	if (n >= sizeof ((struct evc__describer *)0)->kind)
-		return "a kind of more than 15 letters";
-	if (strcmp(kind, "coordinator") == 0 || strcmp(kind, "scope") == 0)
-		return "coordinator and scope are kinds of the library's";
-	return NULL;
-}
-
-static evc_status
-add_describer(evc_coord *c, const char *kind, const char *name,
-	      evc_describe_fn *fn, void *arg, evc_id *ret_id)
-{
-	const char *why = why_not_kind(kind);
-	struct evc__describer *d;
-	evc_status st = 0;
-
-	if (fn == NULL || ret_id == NULL)
-		why = "no function, or no place for the id";
-	if (why != NULL)
-		return evc__refuse(-EVC_INVALID_ARGUMENT,
-				   "evc_describe_begin: %s", why);
-	d = sync_alloc(1, sizeof *d);
-	if (d == NULL)
-		return evc__refuse(-EVC_RESOURCE_EXHAUSTED,
-				   "evc_describe_begin: no memory");
-	evc__copy(d->kind, sizeof d->kind, kind);
-	evc__copy_dots(d->name, sizeof d->name, name != NULL ? name : kind);
-	d->fn = fn;
-	d->arg = arg;
-	sync_store_relaxed(&d->refs, 1);
-	sync_lock(&c->lock);
-	if (c->life.dying)
-		st = evc__refuse(-EVC_FAILED_PRECONDITION,
-				 "evc_describe_begin: it is being freed");
-	else {
-		*ret_id = d->at.id = ++c->life.last_describer;
-		list_append(&c->life.describers, &d->at.node);
-	}
-	sync_unlock(&c->lock);
-	if (st < 0)
-		drop_describer(d);
-	return st;
-}
-
-evc_status
-evc_describe_begin(evc_coord *c, const char *kind, const char *name,
-		   evc_describe_fn *describe, void *arg, evc_id *ret_id)
-{
-	evc_status st = evc__check(c, __func__);
-
-	if (st == 0)
-		st = evc__enter(c, -EVC_FAILED_PRECONDITION, __func__);
-	if (st == 0) {
-		st = add_describer(c, kind, name, describe, arg, ret_id);
-		evc__refgate_leave(&c->life.gate);
-	}
-	return evc__refuse_setup(c, __func__, st);
-}
-
-/* Lock held: the describer; NULL: none. */
-static struct evc__describer *
-find_describer(evc_coord *c, evc_id id)
-{
-	struct list *n, *tmp;
-
-	LIST_EACH(n, tmp, &c->life.describers)
-		if (LIST_OF(n, struct evc__listed_describer, node)->id == id)
-			return (struct evc__describer *)(void *)n;
-	return NULL;
-}
-
-static bool
-is_inside(const struct evc__describer *d)
-{
-	const struct inside *in = innermost;
-
-	while (in != NULL && in->d != d)
-		in = in->up;
-	return in != NULL;
-}
-
-evc_status
-evc_describe_end(evc_coord *c, evc_id id)
-{
-	evc_status st = evc__check(c, __func__);
-	struct evc__describer *d;
-
-	if (st < 0)
-		return st;
-	sync_lock(&c->lock);
-	d = find_describer(c, id);
-	if (d == NULL)
-		st = evc__refuse(-EVC_NOT_FOUND,
-				 "evc_describe_end: no describer %llu",
-				 (unsigned long long)id);
-	else if (is_inside(d))
-		st = evc__refuse(-EVC_FAILED_PRECONDITION,
-				 "evc_describe_end: inside its function");
-	else
-		list_remove(&d->at.node);
-	sync_unlock(&c->lock);
-	if (st < 0)
-		return st;
-	evc__refgate_close(&d->gate);
-	drop_describer(d);
-	return 0;
-}
-
-/* ---- the parts of a report ---- */
-
 WALLED(size_t, call_describe,
        (evc_describe_fn * fn, unsigned form, char *buf, size_t n, void *arg),
        fn(form, buf, n, arg))
-
-/* The thread has left the function, also by its own end. */
-static void
-leave_describer(struct inside *in)
-{
-	innermost = in->up;
-	if (in->d != NULL)
-		evc__refgate_leave(&in->d->gate);
-}
 
 /* Call fn until its text fits; the text may grow from call to call.  d: the
    describer, inside its refgate, or NULL. */
@@ -185,12 +29,12 @@ static bool
 describe(struct evc__describer *d, evc_describe_fn *fn, void *arg,
 	 unsigned form, struct evc__facts_part *p)
 {
-	struct inside in LEAVING(leave_describer) = { d, innermost };
+	struct evc__inside_describer in LEAVING(evc__describer_leave);
 	size_t room = DESCRIBED_FEW;
 	unsigned tries;
 	char *s;
 
-	innermost = &in;
+	evc__describer_enter(&in, d);
 	for (tries = 0; tries < DESCRIBED_TRIES; tries++) {
 		p->text = sync_alloc(room, 1);
 		if (p->text == NULL)
@@ -235,7 +79,8 @@ list_describers(evc_coord *c, struct evc__facts *f,
 	unsigned many = 0;
 
 	LIST_EACH(n, tmp, &c->life.describers) {
-		struct evc__describer *d = (struct evc__describer *)(void *)n;
+		struct evc__describer *d =
+			LIST_OF(n, struct evc__describer, node);
 
 		p = add_part(f, &end);
 		if (p == NULL)
@@ -313,7 +158,7 @@ describe_part(struct evc__facts_part *p, unsigned form, struct evc__facts *f)
 	    !describe(d, d->fn, d->arg, form, p))
 		f->lost_described = true;
 	p->of = NULL;
-	drop_describer(d);
+	evc__describer_drop(d);
 }
 
 void
@@ -336,7 +181,7 @@ evc__described_take(evc_coord *c, unsigned form, struct evc__facts *f)
 		if (form != 0)
 			describe_part(p, form, f);
 		else
-			drop_describer(p->of);
+			evc__describer_drop(p->of);
 }
 
 void

@@ -89,9 +89,8 @@ evc_queue_free(evc_queue *queue)
 		st = queue_may_go(queue, __func__);
 	if (st < 0)
 		return st;
-	evc_part_remove(&queue->part);
 	/* Reports leave the queue first: its conditions keep the coordinator. */
-	(void)evc_describe_end(queue->c, queue->described);
+	(void)evc_part_remove(&queue->part);
 	conds_free(queue);
 	queue_destroy(queue);
 	return 0;
@@ -108,6 +107,19 @@ static evc_status
 free_part(evc_part *p)
 {
 	return evc_queue_free(LIST_OF(p, evc_queue, part));
+}
+
+static evc_status
+add_part(evc_queue *q)
+{
+	q->part.may_free = may_free;
+	q->part.free_object = free_part;
+	q->part.n_conds = SIDES + 1;
+	q->part.kind = "queue";
+	q->part.name = q->name;
+	q->part.describe = evc__queue_report;
+	q->part.arg = q;
+	return evc_part_add(q->c, &q->part);
 }
 
 static evc_status
@@ -140,8 +152,7 @@ make_queue(evc_coord *c, const char *name, size_t capacity, unsigned flags,
 	sync_lock_init(&q->lock);
 	st = conds_new(q);
 	if (st == 0) {
-		st = evc_describe_begin(c, "queue", q->name, evc__queue_report,
-					q, &q->described);
+		st = add_part(q);
 		if (st < 0)
 			conds_free(q);
 	}
@@ -149,10 +160,6 @@ make_queue(evc_coord *c, const char *name, size_t capacity, unsigned flags,
 		queue_destroy(q);
 		return st;
 	}
-	q->part.may_free = may_free;
-	q->part.free_object = free_part;
-	q->part.n_conds = SIDES + 1;
-	(void)evc_part_add(c, &q->part);
 	*ret = q;
 	return 0;
 }

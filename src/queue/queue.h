@@ -70,8 +70,7 @@ struct evc_queue {
 	unsigned flags;
 	unsigned fork_generation;
 	char name[48];
-	evc_part part; /* of c; see evc_finish */
-	evc_id described; /* set at creation: the id of its describer */
+	evc_part part; /* of c */
 
 	/* atomic: waiters -> pushes, pops.  On a cache line apart from head and
 	   tail. */

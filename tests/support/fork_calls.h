@@ -19,7 +19,8 @@ struct world {
 	evc_loop_ref *handle;
 	evc_task task, fresh_task;
 	evc_message message, fresh_message;
-	evc_id hold, described, hook, looper, own_looper, runner, watch;
+	evc_id hold, hook, looper, own_looper, runner, watch;
+	evc_part part;
 	evc_cond *cond;
 	evc_queue *queue;
 	evc_pool *pool;
@@ -61,13 +62,6 @@ never_void(void *arg)
 	NEVER;
 }
 
-static MAYBE_UNUSED size_t
-never_describe(unsigned format, char *buf, size_t n, void *arg)
-{
-	(void)format;
-	(void)buf;
-	(void)n;
-	(void)arg;
 static MAYBE_UNUSED evc_status
 never_part(evc_part *p)
 {
@@ -270,10 +264,6 @@ static const evc_task_class never_class MAYBE_UNUSED = { .name = "task" };
 	  SAYS(evc_report(w->c, EVC_REPORT_JSON, w->text, sizeof(w->text))) && \
 	  SAYS(evc_report(w->c, EVC_REPORT_METRICS, w->text, \
 			  sizeof(w->text)))) \
-	X(evc_describe_begin, \
-	  REF(evc_describe_begin(w->c, "k", "n", never_describe, NULL, \
-				 &w->id))) \
-	X(evc_describe_end, REF(evc_describe_end(w->c, w->described))) \
 	X(evc_dump, REF(evc_dump(w->c, 2, EVC_REPORT_TEXT))) \
 	X(evc_dump_signal, \
 	  REF(evc_dump_signal(w->c, SIGUSR2, 2, EVC_REPORT_TEXT))) \
@@ -288,7 +278,7 @@ static const evc_task_class never_class MAYBE_UNUSED = { .name = "task" };
 	X(evc_log_flush, evc_log_flush(w->c, 1)) \
 	X(evc_part_add, REF(evc_part_add(w->c, &(evc_part){ \
 		.may_free = never_part, .free_object = never_part }))) \
-	X(evc_part_remove, DONE(evc_part_remove(NULL))) \
+	X(evc_part_remove, REF(evc_part_remove(&w->part))) \
 	X(evc_may_wait, REF(evc_may_wait(w->c, "child"))) \
 	X(evc_status_name, strcmp(evc_status_name(0), "OK") == 0) \
 	X(evc_version, evc_version()[0] != '\0') \

@@ -125,7 +125,6 @@ configure_coord(evc_coord *c, const evc_config *k)
 void
 evc__coord_destroy(evc_coord *c)
 {
-	struct list *n, *tmp;
 	unsigned i;
 
 	for (i = 0; i < LISTENER_KINDS; i++)
@@ -141,8 +140,7 @@ evc__coord_destroy(evc_coord *c)
 	}
 	sync_free(sync_load(&c->join.scope_join));
 	evc__escalation_free(c);
-	LIST_EACH(n, tmp, &c->life.describers)
-		sync_free(LIST_OF(n, struct evc__listed_describer, node));
+	evc__describers_free(c);
 	sync_free(c->join.drain);
 	sync_free(c->life.refused_job);
 	evc__table_free(&c->member.ids.table);

@@ -2,14 +2,11 @@
 /*
  * The end of main: evc_finish frees a coordinator with its parts, all or none.
  * First each part and the coordinator are asked; nothing is freed when one of
- * them has a reason against.  A part is memory of its object; a part with a
- * scope leaves the list together with the scope.
+ * them has a reason against.
  *
- * Called by: evc_finish; evc_part_add and evc_part_remove, for pools, queues
- * and groups; scope.c drops the part of a scope.
+ * Called by: the program.
  * Locks: the coordinator's, given up while a part is asked or freed.
  */
-#include "base/reserved.h"
 #include "base/text.h"
 #include "base/unwind.h"
 #include "core/core.h"
@@ -18,77 +15,6 @@
 #include "core/life/scope.h"
 
 #define EXIT_LATE 124 /* the exit code of timeout(1) */
-
-/* ---- the list ---- */
-
-void
-evc__part_drop(evc_part *p)
-{
-	if (p == NULL || p->coord_ == NULL)
-		return;
-	*p->at_ = p->next_;
-	if (p->next_ != NULL)
-		p->next_->at_ = p->at_;
-	if (p->scope != NULL)
-		p->scope->life.part = NULL;
-	p->next_ = NULL;
-	p->coord_ = NULL;
-}
-
-static evc_status
-check_part(evc_coord *c, const evc_part *p)
-{
-	const char *wrong = NULL;
-
-	if (p == NULL || p->may_free == NULL || p->free_object == NULL)
-		wrong = "no part, or no function";
-	else if (p->coord_ != NULL || !RESERVED_IS_ZERO(p->reserved_))
-		wrong = "it was added, or not zeroed";
-	else if (p->scope != NULL && p->scope->parent != c)
-		wrong = "the scope is none of this coordinator";
-	else if (p->scope != NULL && p->scope->life.part != NULL)
-		wrong = "the scope has a part";
-	return wrong == NULL ? 0 : evc__refuse(-EVC_INVALID_ARGUMENT,
-					       "evc_part_add: %s", wrong);
-}
-
-evc_status
-evc_part_add(evc_coord *c, evc_part *p)
-{
-	evc_status st = evc__check(c, __func__);
-
-	if (st == 0)
-		st = evc__enter(c, -EVC_FAILED_PRECONDITION, __func__);
-	if (st < 0)
-		return st;
-	sync_lock(&c->lock);
-	st = check_part(c, p);
-	if (st == 0) {
-		p->coord_ = c;
-		p->at_ = &c->life.parts;
-		p->next_ = c->life.parts;
-		if (p->next_ != NULL)
-			p->next_->at_ = &p->next_;
-		c->life.parts = p;
-		if (p->scope != NULL)
-			p->scope->life.part = p;
-	}
-	sync_unlock(&c->lock);
-	evc__refgate_leave(&c->life.gate);
-	return st;
-}
-
-void
-evc_part_remove(evc_part *p)
-{
-	evc_coord *c = p != NULL ? p->coord_ : NULL;
-
-	if (c == NULL || !evc__same_process(c))
-		return;
-	sync_lock(&c->lock);
-	evc__part_drop(p);
-	sync_unlock(&c->lock);
-}
 
 /* ---- all or none ---- */
 

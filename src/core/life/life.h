@@ -14,13 +14,6 @@
 struct evc__helper_job;
 struct evc__systemd;
 
-/* The begin of a describer in the list of its coordinator; see
-   observe/described.c. */
-struct evc__listed_describer {
-	struct list node; /* first */
-	evc_id id;
-};
-
 /* This part of a coordinator. */
 struct evc__coord_life {
 	unsigned fork_generation; /* set at creation */
@@ -34,10 +27,9 @@ struct evc__coord_life {
 	bool dying;          /* evc_free has passed its checks, and will free
 				c */
 	uint64_t ready_ns;   /* when c was made, for the age of c in reports */
-	struct list describers; /* in the order of their ids */
-	evc_id last_describer;
+	struct list describers; /* of parts; the oldest first */
 	unsigned n_conds;    /* conds made and not freed; see wake/cond.c */
-	evc_part *parts;     /* the newest first; see finish.c */
+	evc_part *parts;     /* the newest first; see part.c */
 	evc_part *part;      /* parent's lock: the part with this scope; NULL:
 				none */
 	struct evc__helper_job *owner; /* job of the helper as owner; set by

@@ -7,6 +7,9 @@
 
 #include <evcoord.h>
 
+#include "base/list.h"
+#include "base/refgate.h"
+
 /* How long a free waits for a log hook. */
 #define FREE_FLUSH_NS UINT64_C(1000000000)
 
@@ -24,9 +27,37 @@ struct evc__gone {
 const char *evc__free_why_not(evc_coord *c, const struct evc__gone *gone,
 			      char *buf, size_t room);
 
-/* ---- finish.c ---- */
+/* ---- part.c ---- */
 
 /* Lock of its coordinator held: p is a part no more.  NULL is fine. */
 void evc__part_drop(evc_part *p);
+
+/* What reports call for a part. */
+struct evc__describer {
+	struct list node; /* lock: in the list of its coordinator */
+	/* set at creation */
+	char kind[16], name[48];
+	evc_describe_fn *fn;
+	void *arg;
+	struct refgate gate; /* around calls of fn */
+	/* atomic: the list, each report -> the last frees the describer */
+	_Atomic uint32_t refs;
+};
+
+/* A call of a report's in progress; a local variable of the caller. */
+struct evc__inside_describer {
+	struct evc__describer *d; /* NULL: a scope's own function */
+	struct evc__inside_describer *up;
+};
+
+/* Give a reference back. */
+void evc__describer_drop(struct evc__describer *d);
+/* Around a call of d's function, on its thread; the caller has entered d's
+   refgate, which evc__describer_leave leaves. */
+void evc__describer_enter(struct evc__inside_describer *in,
+			  struct evc__describer *d);
+void evc__describer_leave(struct evc__inside_describer *in);
+/* c is being destroyed. */
+void evc__describers_free(evc_coord *c);
 
 #endif

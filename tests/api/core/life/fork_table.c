@@ -160,8 +160,10 @@ world_make(struct world *w)
 	OK(evc_hold_begin(w->scope, "of the scope", NULL, &w->hold));
 	OK(evc_scope_ready(w->scope));
 	OK(evc_hold_begin(w->c, "hold", NULL, &w->hold));
-	OK(evc_describe_begin(w->c, "k", "n", described, NULL,
-			      &w->described));
+	w->part.may_free = w->part.free_object = never_part;
+	w->part.describe = described;
+	w->part.kind = "k";
+	OK(evc_part_add(w->c, &w->part));
 	OK(evc_on_stop(w->c, "hook", count_fn, w, NULL, &w->hook));
 	OK(evc_looper_start(w->c, "looper", 0.001, count_fn, w, NULL,
 			    &w->looper));

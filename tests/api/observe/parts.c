@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * evc_describe_begin and evc_describe_end: parts of a report of what is no
- * scope, and their end while reports are being written.
+ * What reports say of parts (evc_part), and the end of parts while reports are
+ * being written.
  */
 #include "../../support/report_util.h"
 #include "../../support/metrics_util.h"
 
-/* A describer of the test's, and how its function behaves. */
+/* A part of the test's, and how its function behaves. */
 struct teller {
-	evc_coord *c;
-	evc_id id;
+	evc_part part;
 	const char *text;
 	atomic_int in, open, out;
 	bool stays, leaves;      /* the function waits for open; ends the thread */
@@ -24,7 +23,7 @@ tell(unsigned format, char *buf, size_t n, void *arg)
 
 	atomic_fetch_add(&t->in, 1);
 	if (t->ends != NULL)
-		t->st = evc_describe_end(t->ends->c, t->ends->id);
+		t->st = evc_part_remove(&t->ends->part);
 	if (t->leaves)
 		pthread_exit(NULL);
 	while (t->stays && !atomic_load(&t->open))
@@ -40,14 +39,32 @@ tell(unsigned format, char *buf, size_t n, void *arg)
 				"evcoord_said{text=\"%s\"} 1\n", t->text);
 }
 
+/* No coordinator is finished here. */
+static evc_status
+not_called(evc_part *p)
+{
+	(void)p;
+	abort();
+}
+
+static evc_status
+add_teller(evc_coord *c, const char *kind, const char *name, struct teller *t)
+{
+	t->part.may_free = t->part.free_object = not_called;
+	t->part.describe = tell;
+	t->part.arg = t;
+	t->part.kind = kind;
+	t->part.name = name;
+	return evc_part_add(c, &t->part);
+}
+
 static void
 begin_named(evc_coord *c, const char *kind, const char *name, const char *text,
 	    struct teller *t)
 {
 	memset(t, 0, sizeof(*t));
-	t->c = c;
 	t->text = text;
-	OK(evc_describe_begin(c, kind, name, tell, t, &t->id));
+	OK(add_teller(c, kind, name, t));
 }
 
 static evc_coord *
@@ -92,9 +109,8 @@ START_TEST(parts_in_each_format)
 					"store=\"disk#2#1\",text=\"four\"") ==
 		  1);
 	ask_promtool(text);
-	OK(evc_describe_end(c, t[0].id));
-	REFUSED(EVC_NOT_FOUND, evc_describe_end(c, t[0].id));
-	REFUSED(EVC_NOT_FOUND, evc_describe_end(s, t[1].id));
+	OK(evc_part_remove(&t[0].part));
+	OK(evc_part_remove(&t[0].part));
 	read_metrics(whole(report_metrics, c));
 	ck_assert(value("evcoord_said", "coordinator=\"c\",store=\"disk\","
 					"text=\"two\"") == 1);
@@ -111,19 +127,19 @@ START_TEST(kinds_that_are_no_words)
 		"sixteen_letters_",
 	};
 	evc_coord *c = named("c");
-	struct teller t = { .c = c };
+	struct teller t = { 0 };
+	evc_coord *s;
 	size_t i;
 
 	for (i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
 		REFUSED(EVC_INVALID_ARGUMENT,
-			evc_describe_begin(c, wrong[i], "n", tell, &t, &t.id));
-	REFUSED(EVC_INVALID_ARGUMENT,
-		evc_describe_begin(c, "k", "n", NULL, &t, &t.id));
-	REFUSED(EVC_INVALID_ARGUMENT,
-		evc_describe_begin(c, "k", "n", tell, &t, NULL));
-	REFUSED(EVC_INVALID_ARGUMENT,
-		evc_describe_begin(NULL, "k", "n", tell, &t, &t.id));
-	REFUSED(EVC_INVALID_ARGUMENT, evc_describe_end(NULL, 1));
+			add_teller(c, wrong[i], "n", &t));
+	REFUSED(EVC_INVALID_ARGUMENT, add_teller(NULL, "k", "n", &t));
+	/* A scope says it by evc_scope_opts. */
+	OK(evc_scope_new(c, "s", NULL, &s));
+	t.part.scope = s;
+	REFUSED(EVC_INVALID_ARGUMENT, add_teller(c, "k", "n", &t));
+	OK(evc_free(s));
 	begin_named(c, "fifteen_letters", "n", "text", &t);
 	HAS(whole(report_metrics, c), ",fifteen_letters=\"n\",");
 	OK(evc_free(c));
@@ -149,7 +165,7 @@ end_it(void *arg)
 {
 	struct end *e = arg;
 
-	OK(evc_describe_end(e->t->c, e->t->id));
+	OK(evc_part_remove(&e->t->part));
 	atomic_store(&e->done, 1);
 	return NULL;
 }
@@ -167,7 +183,7 @@ START_TEST(the_end_waits_for_its_own_function)
 	t.stays = true;
 	OK(pthread_create(&reporter, NULL, report_once, c));
 	UNTIL(atomic_load(&t.in) == 1);
-	OK(evc_describe_end(c, other.id));
+	OK(evc_part_remove(&other.part));
 	OK(pthread_create(&ender, NULL, end_it, &e));
 	NOT_YET(atomic_load(&e.done));
 	atomic_store(&t.open, 1);
@@ -194,7 +210,7 @@ START_TEST(an_end_inside_a_function)
 	(void)report(c);
 	ck_assert_int_eq(atomic_load(&other.in), 0);
 	t.ends = NULL;
-	OK(evc_describe_end(c, t.id));
+	OK(evc_part_remove(&t.part));
 	OK(evc_free(c));
 }
 END_TEST
@@ -211,7 +227,7 @@ START_TEST(the_function_ends_its_thread)
 	OK(pthread_create(&reporter, NULL, report_once, c));
 	OK(pthread_join(reporter, NULL));
 	ck_assert_int_eq(atomic_load(&t.in), 1);
-	OK(evc_describe_end(c, t.id));
+	OK(evc_part_remove(&t.part));
 	OK(evc_free(c));
 }
 END_TEST
@@ -261,6 +277,6 @@ START_TEST(queues_come_and_go_while_others_report)
 }
 END_TEST
 
-API_MAIN("describers", parts_in_each_format, kinds_that_are_no_words,
+API_MAIN("parts", parts_in_each_format, kinds_that_are_no_words,
 	 the_end_waits_for_its_own_function, an_end_inside_a_function,
 	 the_function_ends_its_thread, queues_come_and_go_while_others_report)
