@@ -403,19 +403,27 @@ START_TEST(an_open_one_keeps_joins_and_the_coordinator)
 	struct census n = census_begin();
 	evc_coord *c = new_coord(NULL);
 	evc_cluster *cl = open_threads(c, "threads://2");
+	evc_queue *q = NULL;
 	struct joiner j;
+	void *item;
 
 	ck_assert_ptr_eq(evc_scope_parent(evc_cluster_scope(cl)), c);
 	ck_assert_ptr_null(evc_cluster_scope(NULL));
 	REFUSED(EVC_FAILED_PRECONDITION, evc_free(c));
 	HAS(evc_last_error(), "cluster");
+	/* Nor is anything freed beside the cluster. */
+	OK(evc_queue_new(c, "queue", 1, NULL, &q));
+	ck_assert_int_eq(evc_finish(c, 0), 1);
+	HAS(evc_last_error(), "it has scopes: cluster");
+	OK(evc_queue_push(q, c, 0));
+	OK(evc_queue_try_pop(q, &item));
 	/* nothing runs, nobody asks for a stop: all the same it waits */
 	join_begin(&j, c, 0, 0);
 	ck_assert_int_eq(j.returned, 0);
 	evc_cluster_close(cl);
 	OK(join_end(&j));
 	/* with that join it has freed itself */
-	OK(evc_free(c));
+	ck_assert_int_eq(evc_finish(c, 0), 0);
 	census_end(&n);
 }
 END_TEST
