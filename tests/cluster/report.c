@@ -152,6 +152,7 @@ START_TEST(the_metrics_of_a_cluster)
 
 	ck_assert_uint_lt(report_metrics(c, text, sizeof(text)), sizeof(text));
 	read_metrics(text);
+	ask_promtool(text);
 	ck_assert(value("evcoord_cluster_queued", LABELS) == 3);
 	ck_assert(value("evcoord_cluster_running", LABELS) == 1);
 	ck_assert(value("evcoord_cluster_scheduled_total", LABELS) == 4);

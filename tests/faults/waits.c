@@ -53,6 +53,35 @@ START_TEST(without_memory_conditions_and_calls_are_refused)
 }
 END_TEST
 
+/* A queue needs conditions, its places, and a place in reports. */
+START_TEST(without_memory_queues_are_refused)
+{
+	evc_coord *c = new_coord(NULL);
+	evc_queue *q = NULL;
+	evc_status st;
+	char text[4096];
+	int n;
+
+	for (n = 1;; n++) {
+		seam_reset();
+		seam_fail("alloc", NULL, n, ENOMEM);
+		st = evc_queue_new(c, "orders", 4, NULL, &q);
+		if (st == 0)
+			break;
+		ck_assert_int_eq(st, -EVC_RESOURCE_EXHAUSTED);
+		ck_assert_ptr_null(q);
+		evc_report(c, EVC_REPORT_TEXT, text, sizeof text);
+		ck_assert_ptr_null(strstr(text, "orders"));
+	}
+	ck_assert_int_ge(n, 6);
+	seam_reset();
+	evc_report(c, EVC_REPORT_TEXT, text, sizeof text);
+	HAS(text, "queue \"orders\": 0 of 4 items");
+	OK(evc_queue_free(q));
+	OK(evc_free(c));
+}
+END_TEST
+
 START_TEST(without_memory_64_descriptors_can_be_polled_and_no_more)
 {
 	evc_coord *c = new_coord(NULL);
@@ -189,6 +218,7 @@ END_TEST
 
 SCHEDULES_MAIN("faults of waits",
 	       without_memory_conditions_and_calls_are_refused,
+	       without_memory_queues_are_refused,
 	       without_memory_64_descriptors_can_be_polled_and_no_more,
 	       without_a_thread_a_call_is_refused,
 	       without_memory_or_a_thread_a_call_is_not_left_behind,
