@@ -349,7 +349,8 @@ START_TEST(promtool_has_nothing_to_say)
 	crew_add(reg, "train", &k[1], 2, &o);
 	OK(evc_group_put(k[0].group, "a name", 1, true));
 	for (i = 0; i < 2; i++)
-		OK(evc_queue_new(c, "q", 2, NULL, &q[i]));
+		OK(evc_queue_new(c, "q\"\n\\", 2, NULL, &q[i]));
+	HAS(report(c), "\n  queue \"q\"\\n\\\": 0 of 2 items");
 	OK(evc_pool_new(c, "p", NULL, &pool));
 	ev_run(loop, EVRUN_NOWAIT);
 	text = whole(report_metrics, c);
