@@ -82,11 +82,21 @@ START_TEST(turns_of_a_loop)
 }
 END_TEST
 
-/* The wait of 0.2 s above was not counted, unless this machine was slow each
-   time. */
+static void
+run_inside(struct ev_loop *loop, ev_timer *w, int revents)
+{
+	(void)w;
+	(void)revents;
+	one_turn(loop, 0.2, 0);
+	ev_break(loop, EVBREAK_ALL);
+}
+
+/* A wait of 0.2 s is not counted, unless this machine was slow each time; nor
+   is one in a run of the loop inside a callback. */
 START_TEST(a_wait_is_no_turn)
 {
 	double longest = 1;
+	ev_timer w;
 	int tries;
 
 	for (tries = 0; longest >= 0.15; tries++) {
@@ -95,6 +105,10 @@ START_TEST(a_wait_is_no_turn)
 
 		ck_assert_int_lt(tries, 100);
 		one_turn(loop, 0.2, 0);
+		ev_timer_init(&w, run_inside, 0, 0);
+		ev_timer_start(loop, &w);
+		ev_run(loop, 0);
+		ev_run(loop, EVRUN_NOWAIT);
 		read_all(c);
 		longest = value(LONGEST, "coordinator=\"c\",loop=\"home\"");
 		OK(evc_free(c));
