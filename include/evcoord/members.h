@@ -19,6 +19,13 @@ EVC_BEGIN_DECLS_
  * cancellation, SYS_exit) is the error EVC_ABORTED; SYS_exit is seen at once
  * with EVC_WATCHED, else after the stop.  The call needs no descriptor.
  *
+ * EVC_OWN_SCOPE: fn gets a scope of its own below c, without a home, and
+ * evc_member_stop stops this thread alone.  Errors of the thread are the
+ * scope's, and so reach c; opts.unblock and EVC_KICK work at the scope's stop.
+ * The library frees the scope when the thread has ended; members and others
+ * that are left in the scope are asked to stop, and keep the scope until they
+ * are gone.
+ *
  * Thread:    any.
  * Ownership: name is copied; arg must live until fn returns.  The library joins
  *            the thread; no other code may.
@@ -184,6 +191,23 @@ evc_task_coord(const evc_task *t);
  */
 EVC_API evc_status
 evc_member_remove(evc_coord *c, evc_id id);
+
+/*
+ * Stop one member: request the stop of the own scope of a thread
+ * (EVC_OWN_SCOPE), as evc_request_stop does, or remove a looper, as
+ * evc_member_remove does (code and text are not used then).  All else goes on.
+ * The call does not wait for the end of the thread; evc_member_wait does.
+ *
+ * Thread:    any; for a looper, as evc_member_remove.
+ * Ownership: text is copied.
+ * Returns:   as evc_request_stop_at, or, for a looper, as evc_member_remove;
+ *            -EVC_NOT_FOUND for a stale id; -EVC_FAILED_PRECONDITION for
+ *            another kind of member, or a thread without EVC_OWN_SCOPE;
+ *            -EVC_INVALID_ARGUMENT.
+ * Since:     0.2
+ */
+EVC_API evc_status
+evc_member_stop(evc_coord *c, evc_id id, evc_status code, const char *text);
 
 /*
  * Wait until a started thread (also that of evc_reactor_start and

@@ -131,6 +131,9 @@ enum {
 	/* A child process: an end that would be an error is logged
 	   (EVC_LOG_WARNING), and is no error. */
 	EVC_MAY_FAIL = 1 << 10,
+	/* evc_thread_start: the thread's function gets a scope of its own as
+	   its coordinator; evc_member_stop asks this scope. */
+	EVC_OWN_SCOPE = 1 << 11,
 	/* evc_register_thread, for the calling thread alone: somebody else
 	   joins the thread, or detaches it. */
 	EVC_NOT_JOINED = 1 << 14

@@ -75,6 +75,10 @@ struct evc__upper {
 	bool (*serve)(evc_coord *c, const bool *gone, uint64_t *ret_wait_ns);
 	/* member/later.c, no lock: make the calls of evc__later_add. */
 	void (*run_later)(evc_coord *c);
+	/* life/own_scope.c, no lock: the scope of a thread that ends; scopes
+	   in the list c->member.left, taken out of the list. */
+	void (*own_scope_end)(evc_coord *s);
+	void (*own_scopes_free)(evc_coord *s);
 	/* life/abandon.c, helper thread: all have left an abandoned root. */
 	void (*end_abandoned)(evc_coord *c);
 	/* log/log.c and log/queue.c, helper thread, no lock: write lines for the

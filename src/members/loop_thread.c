@@ -250,6 +250,12 @@ reactor_start(evc_coord *c, const char *name, struct start *s,
 
 	if (opts != NULL)
 		o = *opts;
+	if (o.flags & EVC_OWN_SCOPE) {
+		sync_free(s);
+		return evc__refuse(-EVC_INVALID_ARGUMENT,
+				   "%s: EVC_OWN_SCOPE is for evc_thread_start",
+				   func);
+	}
 	/* A thread that gets no loop must not request a stop by its end. */
 	s->flags = o.flags & EVC_END_STOPS;
 	o.flags &= ~(unsigned)EVC_END_STOPS;

@@ -255,6 +255,7 @@ static const evc_task_class never_class MAYBE_UNUSED = { .name = "task" };
 	X(evc_task_coord, evc_task_coord(&w->task) == w->c) \
 	X(evc_member_remove, REF(evc_member_remove(w->c, w->hook)) && \
 			     REF(evc_member_remove(w->c, w->own_looper))) \
+	X(evc_member_stop, REF(evc_member_stop(w->c, w->looper, 0, NULL))) \
 	X(evc_member_wait, REF(evc_member_wait(w->c, w->runner, 0, NULL))) \
 	X(evc_member_get, REF(evc_member_get(w->c, w->hold, &w->info))) \
 	X(evc_member_each, REF(evc_member_each(w->c, never_each, NULL))) \

@@ -45,7 +45,7 @@ in_use(evc_coord *c)
 /* Lock held: has c, or a scope below c, a member or a user left?  A scope
    without a home belongs to a pool, a group or a cluster, which the program can
    still use through a handle: the scope counts until the program frees this
-   handle. */
+   handle.  The scope of a thread does not. */
 static bool
 any_in_use(evc_coord *c)
 {
@@ -58,7 +58,7 @@ any_in_use(evc_coord *c)
 		if (yes)
 			break;
 		sync_lock(&s->lock);
-		yes = s->loop.no_home || any_in_use(s);
+		yes = (s->loop.no_home && !s->life.of_thread) || any_in_use(s);
 		sync_unlock(&s->lock);
 	}
 	return yes;
@@ -86,6 +86,8 @@ run_abandoned(evc_coord *c, struct evc__helper_job *k)
 void
 evc__abandoned_end(evc_coord *c)
 {
+	/* The scopes of threads are freed here with the others. */
+	c->member.left = NULL;
 	while (!list_empty(&c->scopes))
 		evc__abandoned_end(SCOPE_OF(c->scopes.next));
 	evc__coord_take_down(c);

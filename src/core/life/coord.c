@@ -156,6 +156,8 @@ static const struct evc__upper upper = {
 	.drain_log = evc__log_drain,
 	.serve = evc__scope_join_serve,
 	.run_later = evc__later_run,
+	.own_scope_end = evc__own_scope_end,
+	.own_scopes_free = evc__own_scopes_free,
 	.end_abandoned = evc__abandoned_end,
 	.wake_blocked = evc__wake_blocked,
 	.turn = evc__turn,
@@ -315,6 +317,8 @@ evc__free_why_not(evc_coord *c, const struct evc__gone *gone, char *buf,
 
 	if (add_scopes(c, gone, &t) || add_members(c, gone, &t))
 		return buf;
+	if (c->life.thread_runs)
+		return "its thread runs";
 	if (join_waits(c))
 		return "a join waits";
 	if (c->life.n_conds > gone->n_conds)
@@ -397,10 +401,27 @@ evc__coord_take_down(evc_coord *c)
 	evc__coord_destroy(c);
 }
 
+const char *
+evc__coord_claim(evc_coord *c, char *buf, size_t room)
+{
+	static const struct evc__gone none;
+	const char *why;
+
+	sync_lock(&c->lock);
+	evc__members_refresh(c);
+	sync_unlock(&c->lock);
+	/* A thread that has ended may have left its scope. */
+	evc__later_run(c);
+	sync_lock(&c->lock);
+	why = evc__free_why_not(c, &none, buf, room);
+	c->life.dying = why == NULL;
+	sync_unlock(&c->lock);
+	return why;
+}
+
 evc_status
 evc_free(evc_coord *c)
 {
-	static const struct evc__gone none;
 	evc_status st;
 	const char *why;
 	char buf[128];
@@ -414,11 +435,7 @@ evc_free(evc_coord *c)
 	if (!evc__log_flush(c, FREE_FLUSH_NS))
 		return evc__refuse(-EVC_FAILED_PRECONDITION,
 				   "evc_free: a log hook has not returned");
-	sync_lock(&c->lock);
-	evc__members_refresh(c);
-	why = evc__free_why_not(c, &none, buf, sizeof buf);
-	c->life.dying = why == NULL;
-	sync_unlock(&c->lock);
+	why = evc__coord_claim(c, buf, sizeof buf);
 	if (why != NULL)
 		return evc__refuse(-EVC_FAILED_PRECONDITION, "evc_free: %s",
 				   why);

@@ -75,6 +75,10 @@ ask_rest(evc_coord *c, struct text *t)
 		why = "a log hook has not returned";
 	sync_lock(&c->lock);
 	evc__members_refresh(c);
+	sync_unlock(&c->lock);
+	/* A thread that has ended may have left its scope. */
+	evc__later_run(c);
+	sync_lock(&c->lock);
 	for (p = c->life.parts; p != NULL; p = p->next_)
 		gone.n_conds += p->scope == NULL ? p->n_conds : 0;
 	if (why == NULL)

@@ -22,7 +22,11 @@ struct evc__coord_life {
 	void *describe_arg;
 	struct refgate gate;    /* around calls that use c, so that evc_free
 				   waits for their end */
+	/* set at creation: the scope of a thread; see own_scope.c */
+	bool of_thread;
+	evc_coord *next_left;   /* parent's lock: in parent's member.left */
 	/* lock */
+	bool thread_runs;    /* of_thread: the thread has not ended */
 	bool held;           /* evc_scope_ready has not been called */
 	bool dying;          /* evc_free has passed its checks, and will free
 				c */
@@ -57,6 +61,9 @@ void evc__coord_destroy(evc_coord *c);
 /* Take c down and free c.  Only the helper, and threads inside the refgate, can
    still reach c. */
 void evc__coord_take_down(evc_coord *c);
+/* The checks before c is freed: the reason against it, in buf perhaps.  NULL:
+   c is to be taken down now. */
+const char *evc__coord_claim(evc_coord *c, char *buf, size_t room);
 /* Remove the signal handlers that belong to c. */
 void evc__coord_release_handlers(evc_coord *c);
 

@@ -143,28 +143,19 @@ settle_in(evc_coord *s, const evc_scope_opts *o)
 }
 
 evc_status
-evc_scope_new(evc_coord *parent, const char *name, const evc_scope_opts *opts,
-	      evc_coord **ret_scope)
+evc__scope_make(evc_coord *parent, const char *name, const evc_scope_opts *o,
+		evc_coord **ret_scope)
 {
-	static const evc_scope_opts none;
-	const evc_scope_opts *o = opts != NULL ? opts : &none;
+	evc_status st = check_scope_opts(parent, o);
 	evc_config k = o->config;
-	evc_status st = evc__check(parent, __func__);
 	evc_coord *s;
 
-	if (st < 0)
-		return st;
-	if (ret_scope == NULL)
-		st = evc__refuse(-EVC_INVALID_ARGUMENT,
-				 "evc_scope_new: no place for the scope");
-	if (st == 0)
-		st = check_scope_opts(parent, o);
 	if (name != NULL && name[0] != '\0')
 		k.name = name;
 	if (st == 0)
-		st = evc__coord_make(&k, __func__, parent, &s);
+		st = evc__coord_make(&k, "evc_scope_new", parent, &s);
 	if (st < 0)
-		return evc__refuse_setup(parent, __func__, st);
+		return st;
 	s->life.describe = o->describe;
 	s->life.describe_arg = o->arg;
 	s->join.phase = o->phase;
@@ -181,10 +172,28 @@ evc_scope_new(evc_coord *parent, const char *name, const evc_scope_opts *opts,
 		if (s->loop.home != NULL)
 			evc__reactor_release(s->loop.home);
 		evc__coord_destroy(s);
-		return evc__refuse_setup(parent, __func__, st);
+		return st;
 	}
 	*ret_scope = s;
 	return 0;
+}
+
+evc_status
+evc_scope_new(evc_coord *parent, const char *name, const evc_scope_opts *opts,
+	      evc_coord **ret_scope)
+{
+	static const evc_scope_opts none;
+	evc_status st = evc__check(parent, __func__);
+
+	if (st < 0)
+		return st;
+	if (ret_scope == NULL)
+		st = evc__refuse(-EVC_INVALID_ARGUMENT,
+				 "evc_scope_new: no place for the scope");
+	else
+		st = evc__scope_make(parent, name, opts != NULL ? opts : &none,
+				     ret_scope);
+	return evc__refuse_setup(parent, __func__, st);
 }
 
 /* Lock held: a stop of the set-up, such as that of a group that was not started

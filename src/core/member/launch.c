@@ -20,8 +20,18 @@
 static void
 end_pthread(struct evc__pthread *p)
 {
+	struct evc__member *m = &p->m;
+	evc_coord *s = NULL;
+
 	p->has_result = true;
 	evc__wakers_end();
+	if (m->scope != NULL) {
+		sync_lock(&m->c->lock);
+		s = evc__member_leaves_scope(m);
+		sync_unlock(&m->c->lock);
+	}
+	if (s != NULL)
+		m->c->tree->upper->own_scope_end(s);
 	evc__member_done(&p->m);
 }
 
@@ -38,8 +48,10 @@ end_without_result(struct evc__pthread *p)
 	if (!evc__same_process(p->m.c))
 		return;
 	evc__busy_left();
-	if (!evc_should_stop(p->m.c))
-		evc__request(p->m.c, &q);
+	if (p->m.scope != NULL)
+		q.by = 0;
+	if (!evc_should_stop(evc__heard_by(&p->m)))
+		evc__request(evc__heard_by(&p->m), &q);
 	end_pthread(p);
 }
 
@@ -49,6 +61,21 @@ ended_without_result(void *arg)
 {
 	sync_unwound();
 	end_without_result(arg);
+}
+
+/* An error goes by the thread's own scope; EVC_END_STOPS is for c.  A member's
+   id is valid in its own coordinator only. */
+static void
+report_to_scope(struct evc__member *m, evc_status st)
+{
+	const unsigned ends = EVC_END_STOPS;
+	evc_coord *s = m->scope;
+	bool clean = evc_is_clean(s, st);
+
+	evc__member_result(s, 0, m->name, m->e.flags & ~ends, st, false);
+	if ((m->e.flags & ends) && clean)
+		evc__member_result(m->c, m->e.id, m->name, ends,
+				   evc_is_clean(m->c, st) ? st : 0, false);
 }
 
 static void *
@@ -69,7 +96,7 @@ thread_main(void *arg)
 	if (m->e.flags & EVC_KICK)
 		evc__kick_unblock(NULL);
 	pthread_cleanup_push(ended_without_result, p);
-	st = p->fn(m->c, p->arg);
+	st = p->fn(evc__heard_by(m), p->arg);
 	/* From here on a cancellation has no effect, because fn has its
 	   result. */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);
@@ -80,7 +107,9 @@ thread_main(void *arg)
 	if (!evc__same_process(m->c))
 		return NULL;
 	evc__outcome_is(m, st);
-	if (!p->reports)
+	if (m->scope != NULL)
+		report_to_scope(m, st);
+	else if (!p->reports)
 		evc__member_result(m->c, m->e.id, m->name, m->e.flags, st,
 				   false);
 	end_pthread(p);

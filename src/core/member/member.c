@@ -86,6 +86,36 @@ set_lingers(struct evc__member *m, bool yes)
 		sync_add(&c->member.n_lingering_below, change);
 }
 
+evc_coord *
+evc__member_leaves_scope(struct evc__member *m)
+{
+	evc_coord *s = m->scope;
+
+	if (s == NULL)
+		return NULL;
+	sync_lock(&s->lock);
+	evc__wakers_drop(m);
+	evc__wakers_left(s, m);
+	s->life.thread_runs = false;
+	sync_unlock(&s->lock);
+	m->scope = NULL;
+	return s;
+}
+
+/* Lock held: m's thread has ended without a call of the library.  Its scope is
+   freed by evc__later_run. */
+static void
+leave_scope_behind(struct evc__member *m)
+{
+	evc_coord *s = evc__member_leaves_scope(m);
+
+	if (s == NULL)
+		return;
+	s->life.next_left = m->c->member.left;
+	m->c->member.left = s;
+	sync_store(&m->c->member.has_later, true);
+}
+
 /* Take m out of the id table and the list.  The memory of m stays while m is in
    the chain `done`. */
 void
@@ -106,6 +136,7 @@ evc__member_unlink(struct evc__member *m)
 				j->self_here = false;
 			}
 		}
+	leave_scope_behind(m);
 	evc__wakers_drop(m);
 	evc__mark_leaves(c, &m->mark);
 	evc__trace_member(TRACE_REAPED, m);
@@ -135,7 +166,7 @@ evc__member_gone(struct evc__member *m)
 	if (m->e.kind == EVC_REGISTERED)
 		evc__reasons_sign(c, m);
 	if (evc__is_thread(m))
-		evc__wakers_left(m);
+		evc__wakers_left(c, m);
 	PROBE4(member_end, &c->name[0], &m->name[0], m->e.kind, m->e.id);
 	evc__member_unlink(m);
 	evc__outcome_keep(m);

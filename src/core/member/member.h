@@ -77,7 +77,10 @@ struct evc__coord_member {
 	struct list kept;      /* the same, in the order of the ends */
 	unsigned n_outcomes;   /* entries of `kept` */
 	struct evc__later *later, **later_end; /* lock: in the order of due */
-	/* atomic: written under the lock: is there a call to be made? */
+	evc_coord *left; /* lock: scopes of ended threads, to be freed; by their
+			    life.next_left */
+	/* atomic: written under the lock: is there a call to be made, or a
+	   scope to be freed? */
 	_Atomic bool has_later;
 	/* atomic chain of threads that have ended; see member.c */
 	_Atomic(struct evc__member *) done;
@@ -146,6 +149,9 @@ struct evc__member {
 	/* lock */
 	struct evc__waker *unblock, *kick; /* see escalation.h; NULL: none */
 	struct evc__later *release; /* NULL: none */
+	/* EVC_OWN_SCOPE: what the member's function gets, and whose stop wakes
+	   the member; NULL: c.  Set at creation; NULL when the thread ends */
+	evc_coord *scope;
 	/* set at creation, and moved to c->member.kept; NULL: the member has no
 	   result for evc_member_wait */
 	struct evc__outcome *outcome;
@@ -182,7 +188,18 @@ evc__is_thread(const struct evc__member *m)
 	return m->ops != NULL && m->ops->probe != NULL;
 }
 
+/* The coordinator whose stop is for m: its own scope, or c. */
+static inline evc_coord *
+evc__heard_by(const struct evc__member *m)
+{
+	return m->scope != NULL ? m->scope : m->c;
+}
+
 /* ---- member.c: the register ---- */
+
+/* Lock held: the thread of m has ended, or is about to.  Returns its own scope,
+   which m does not have any more, or NULL. */
+evc_coord *evc__member_leaves_scope(struct evc__member *m);
 
 /* Lock held: number m, count m alive, open a closed round again. */
 evc_status evc__member_add(evc_coord *c, struct evc__member *m);

@@ -50,19 +50,37 @@ pthread_joined(struct evc__member *m, const void *ret)
 		request_by_end(m, EVC_ABORTED, "ended without a result");
 }
 
+/* Lock held.  The thread of m gets no kick after the join: wakers of its own
+   scope have the lock of the scope. */
+static bool
+try_join(struct evc__member *m, void **ret)
+{
+	evc_coord *s = m->scope;
+	bool joined;
+
+	if (s == NULL)
+		return sync_thread_join(m->thread, ret, 0) == 0;
+	sync_lock(&s->lock);
+	joined = sync_thread_join(m->thread, ret, 0) == 0;
+	if (joined)
+		evc__wakers_drop(m);
+	sync_unlock(&s->lock);
+	return joined;
+}
+
 static bool
 probe_pthread(struct evc__member *m)
 {
 	struct evc__pthread *p = pthread_of(m);
 	void *ret = NULL;
 
-	if (sync_thread_join(m->thread, &ret, 0) != 0)
+	if (!try_join(m, &ret))
 		return false;
 	/* The end of a thread that the helper watches would have been seen
 	   before the stop, whichever thread comes first now. */
 	if ((m->e.kind == EVC_REGISTERED || m->watched) &&
 	    sync_load(&m->state) == EVC_LIVE)
-		p->after_stop = evc_should_stop(m->c);
+		p->after_stop = evc_should_stop(evc__heard_by(m));
 	pthread_joined(m, ret);
 	return true;
 }
@@ -89,7 +107,7 @@ pthread_vanished(struct evc__member *m)
 	evc__helper_unwatch(m->c, m);
 	if (sync_load(&m->state) != EVC_LIVE)
 		return; /* m's thread has stepped to DONE by itself */
-	p->after_stop = evc_should_stop(m->c);
+	p->after_stop = evc_should_stop(evc__heard_by(m));
 	if (m->e.kind != EVC_REGISTERED && !p->after_stop) {
 		request_by_end(m, EVC_ABORTED, "ended without a result");
 		p->has_result = true;

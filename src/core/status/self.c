@@ -38,7 +38,7 @@ evc__woken(const evc_coord *c, uint32_t stop)
 {
 	const struct evc__waker *k;
 
-	if (self.member != NULL && self.member->c == c &&
+	if (self.member != NULL && evc__heard_by(self.member) == c &&
 	    sync_load(&self.member->woken) == stop)
 		return true;
 	for (k = self.pushed; k != NULL; k = k->outer)

@@ -151,9 +151,9 @@ void evc__waker_pop(struct evc__waker *k);
 /* To be called before *to is copied back into evc__self(): take over the cancel
    hooks and the last wake-up that have changed meanwhile. */
 void evc__self_keep(struct evc__self *to);
-/* m has ended and was joined: free the cancel hooks that its thread has not
-   popped. */
-void evc__wakers_left(const struct evc__member *m);
+/* m has ended and was joined: free the cancel hooks in c that its thread has
+   not popped. */
+void evc__wakers_left(evc_coord *c, const struct evc__member *m);
 /* No lock: free the cancel hooks of the calling thread, which is about to
    end. */
 void evc__wakers_end(void);

@@ -153,9 +153,8 @@ evc__self_keep(struct evc__self *to)
 }
 
 void
-evc__wakers_left(const struct evc__member *m)
+evc__wakers_left(evc_coord *c, const struct evc__member *m)
 {
-	evc_coord *c = m->c;
 	struct list *n, *tmp;
 
 	if (c->wake.n_pushed == 0)
@@ -196,16 +195,17 @@ evc__wakers_add(struct evc__member *m, const evc_member_opts *o, void *arg,
 		const char *func)
 {
 	bool kicks = o != NULL && (o->flags & EVC_KICK), none = false;
+	evc_coord *c = evc__heard_by(m);
 
 	if (kicks && evc__kick_install(0) < 0)
 		return evc__refuse(-EVC_RESOURCE_EXHAUSTED,
 				   "%s: no signal is free for kicks", func);
 	if (kicks) {
-		m->kick = evc__waker_add(m->c, NULL, NULL, true);
+		m->kick = evc__waker_add(c, NULL, NULL, true);
 		none = m->kick == NULL;
 	}
 	if (o != NULL && o->unblock != NULL && !none) {
-		m->unblock = evc__waker_add(m->c, o->unblock, arg, true);
+		m->unblock = evc__waker_add(c, o->unblock, arg, true);
 		none = m->unblock == NULL;
 	}
 	if (m->kick != NULL)
@@ -250,9 +250,14 @@ void
 evc__wakers_count(const struct evc__member *m, unsigned *ret_unblocks,
 		  unsigned *ret_kicks)
 {
-	uint32_t stop = WORD_STOP_NUMBER(sync_load(&m->c->word));
+	evc_coord *s = evc__heard_by(m);
+	uint32_t stop = WORD_STOP_NUMBER(sync_load(&s->word));
 	const struct evc__waker *u = m->unblock, *k = m->kick;
 
+	if (s != m->c)
+		sync_lock(&s->lock);
 	*ret_unblocks = u != NULL && u->stop == stop ? u->calls : 0;
 	*ret_kicks = k != NULL && k->stop == stop ? k->calls : 0;
+	if (s != m->c)
+		sync_unlock(&s->lock);
 }
