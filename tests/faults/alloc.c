@@ -85,6 +85,23 @@ START_TEST(evc_thread_start_watched_without_memory)
 END_TEST
 
 static evc_status
+start_own_scope(struct site *s)
+{
+	evc_member_opts o = { .flags = EVC_OWN_SCOPE };
+
+	return evc_thread_start(s->c, "own", obey, NULL, &o, &s->id);
+}
+
+/* Nothing is left of the scope: its parent can be freed. */
+START_TEST(evc_thread_start_own_scope_without_memory)
+{
+	struct call k = { 0, start_own_scope, no_member, one_member, 0 };
+
+	each_allocation_fails(&k);
+}
+END_TEST
+
+static evc_status
 begin_hold(struct site *s)
 {
 	return evc_hold_begin(s->c, "hold", NULL, &s->id);
@@ -158,6 +175,51 @@ registered(struct site *s)
 }
 
 /* Without a helper it is probed. */
+struct own {
+	struct site *s;
+	evc_status st;
+	atomic_int done;
+};
+
+static void *
+own_main(void *arg)
+{
+	evc_member_opts o = { .flags = EVC_NOT_JOINED };
+	struct own *own = arg;
+	struct site *s = own->s;
+	evc_status st = evc_register_thread(s->c, NULL, pthread_self(), &o,
+					    &s->id);
+
+	pthread_detach(pthread_self());
+	own->st = st;
+	atomic_store(&own->done, 1);
+	if (st == 0)
+		stay(NULL, &s->guest);
+	return NULL;
+}
+
+static evc_status
+register_own(struct site *s)
+{
+	struct own own = { .s = s };
+
+	(void)spawn(own_main, &own);
+	UNTIL(atomic_load(&own.done));
+	if (own.st < 0) /* its text was the other thread's */
+		(void)evc_refuse(own.st, "refused");
+	return own.st;
+}
+
+/* Without a helper its destructor tells of its end. */
+START_TEST(evc_register_thread_not_joined_without_memory)
+{
+	struct call k = { 0, register_own, no_member, one_member,
+			  HELPER_PARTS };
+
+	each_allocation_fails(&k);
+}
+END_TEST
+
 START_TEST(evc_register_thread_without_memory)
 {
 	struct call k = { WITH_THREADS, register_one, not_registered,
@@ -235,6 +297,8 @@ END_TEST
 
 API_MAIN("alloc", evc_new_without_memory, evc_thread_start_without_memory,
 	 evc_thread_start_watched_without_memory,
+	 evc_thread_start_own_scope_without_memory,
+	 evc_register_thread_not_joined_without_memory,
 	 evc_hold_begin_without_memory, evc_on_stop_without_memory,
 	 evc_register_thread_without_memory, evc_member_each_without_memory,
 	 more_members_than_the_table_of_ids_has_room_for,

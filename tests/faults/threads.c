@@ -22,7 +22,8 @@ never(evc_coord *c, void *arg)
 	return 0;
 }
 
-START_TEST(a_start_is_refused_and_leaves_nothing)
+static void
+start_is_refused(const evc_member_opts *o)
 {
 	evc_coord *c = anew();
 	atomic_int ran = 0;
@@ -32,7 +33,7 @@ START_TEST(a_start_is_refused_and_leaves_nothing)
 	OK(evc_thread_start(c, "first", obey, NULL, NULL, &first));
 	seam_fail("thread_create", NULL, 1, EAGAIN);
 	REFUSED(EVC_RESOURCE_EXHAUSTED,
-		evc_thread_start(c, "refused", never, &ran, NULL, &id));
+		evc_thread_start(c, "refused", never, &ran, o, &id));
 	ck_assert_uint_eq(id, 77);
 	HAS(evc_last_error(), strerror(EAGAIN));
 	ck_assert_uint_eq(n_members(c), 1);
@@ -45,6 +46,14 @@ START_TEST(a_start_is_refused_and_leaves_nothing)
 	ck_assert_uint_eq(v.n_ended, 2);
 	ck_assert_int_eq(ran, 0);
 	OK(evc_free(c));
+}
+
+START_TEST(a_start_is_refused_and_leaves_nothing)
+{
+	const evc_member_opts own = { .flags = EVC_OWN_SCOPE };
+
+	start_is_refused(NULL);
+	start_is_refused(&own);
 }
 END_TEST
 
