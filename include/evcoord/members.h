@@ -52,9 +52,9 @@ evc_thread_start(evc_coord *c, const char *name, evc_fn *fn, void *arg,
  * EVC_NOT_JOINED: the calling thread (t is pthread_self()) becomes a member,
  * and somebody else joins or detaches the thread, as the owner of a std::thread
  * does.  The library does not use t any more.  The thread has ended for the
- * library in the last round of its thread-specific destructors, or, with a
- * pidfd, at a bare SYS_exit; without one, SYS_exit is seen after the stop.  How
- * the thread ended is not known: no end is an error.  Such a thread may be a
+ * library in the last round but one of its thread-specific destructors, or,
+ * with a pidfd, at a bare SYS_exit; without one, SYS_exit is seen after the
+ * stop.  How the thread ended is not known: no end is an error.  Such a thread may be a
  * member of several coordinators.
  *
  * Thread:    any; with EVC_NOT_JOINED, t alone.

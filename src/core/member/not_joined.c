@@ -3,9 +3,9 @@
  * Registered threads that somebody else joins, such as a std::thread.  The
  * calling thread registers itself, and the library never uses the pthread_t of
  * the thread.  A thread-specific destructor notices the end of the thread: it
- * sets its value again until the last round of destructors, so that other
- * destructors run before.  A pidfd, where the kernel has one, and joins after
- * the stop notice also an end without destructors (SYS_exit).
+ * sets its value again until the last round of destructors but one, so that
+ * other destructors run before.  A pidfd, where the kernel has one, and joins
+ * after the stop notice also an end without destructors (SYS_exit).
  *
  * Called by: evc_register_thread; the C library, at the end of a thread.
  * Locks: the coordinator's is held where a function says so; inside the refgate
@@ -16,9 +16,10 @@
 #include "base/kick.h"
 #include "base/self.h"
 
-#ifndef PTHREAD_DESTRUCTOR_ITERATIONS
-#define PTHREAD_DESTRUCTOR_ITERATIONS 4
-#endif
+/* The round of destructors in which a thread ends.  In the last round, the next
+   one, sanitizers take down what they keep for the thread, and no code that
+   they watch may run afterwards. */
+#define END_ROUND (PTHREAD_DESTRUCTOR_ITERATIONS - 1)
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_key_t key;
@@ -61,7 +62,7 @@ thread_ends(void *value)
 {
 	struct evc__pthread *p, *next;
 
-	if (++rounds < PTHREAD_DESTRUCTOR_ITERATIONS &&
+	if (++rounds < END_ROUND &&
 	    pthread_setspecific(key, value) == 0)
 		return;
 	evc__wakers_end();
