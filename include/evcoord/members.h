@@ -54,8 +54,8 @@ evc_thread_start(evc_coord *c, const char *name, evc_fn *fn, void *arg,
  * does.  The library does not use t any more.  The thread has ended for the
  * library in the last round but one of its thread-specific destructors, or,
  * with a pidfd, at a bare SYS_exit; without one, SYS_exit is seen after the
- * stop.  How the thread ended is not known: no end is an error.  Such a thread may be a
- * member of several coordinators.
+ * stop.  How the thread ended is not known: no end is an error.  Such a thread
+ * may be a member of several coordinators.
  *
  * Thread:    any; with EVC_NOT_JOINED, t alone.
  * Ownership: name is copied (NULL: its kernel name is shown).  The library

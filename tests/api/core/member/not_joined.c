@@ -242,6 +242,13 @@ START_TEST(destructors_of_the_first_rounds_run_before_its_end)
 }
 END_TEST
 
+/* The child looks for no leaks. */
+static void
+leave_at_once(void)
+{
+	_exit(0);
+}
+
 static void *
 fork_main(void *arg)
 {
@@ -261,6 +268,7 @@ fork_main(void *arg)
 				    NULL);
 	CHILD(o->st == 0);
 	/* The last thread: its end is that of the process, with status 0. */
+	CHILD(atexit(leave_at_once) == 0);
 	pthread_exit(NULL);
 }
 
@@ -348,18 +356,21 @@ START_TEST(a_thread_may_be_a_member_of_two_coordinators)
 }
 END_TEST
 
+#define MANY 1000
+
+static evc_coord *many[MANY];
+
 static void *
 own_many(void *arg)
 {
 	struct own *o = arg;
 	evc_member_opts opts = { .flags = EVC_NOT_JOINED };
-	evc_coord *c[1000];
 	int i;
 
-	for (i = 0; i < 1000; i++) {
-		OK(evc_scope_new(o->c, "scope", NULL, &c[i]));
-		OK(evc_scope_ready(c[i]));
-		OK(evc_register_thread(c[i], "own", pthread_self(), &opts,
+	for (i = 0; i < MANY; i++) {
+		OK(evc_scope_new(o->c, "scope", NULL, &many[i]));
+		OK(evc_scope_ready(many[i]));
+		OK(evc_register_thread(many[i], "own", pthread_self(), &opts,
 				       NULL));
 	}
 	return NULL;
@@ -369,6 +380,7 @@ START_TEST(a_thread_may_be_a_thousand_members)
 {
 	struct own o = { .c = new_coord(NULL) };
 	evc_verdict v;
+	int i;
 
 	OK(pthread_create(&o.thread, NULL, own_many, &o));
 	OK(evc_hold_begin(o.c, "hold", NULL, &o.id));
@@ -376,7 +388,9 @@ START_TEST(a_thread_may_be_a_thousand_members)
 	OK(evc_hold_end(o.c, o.id));
 	OK(evc_join(o.c, NULL, &v));
 	ck_assert_uint_eq(v.n_stragglers, 0);
-	/* The scopes are the test's; its process ends with them. */
+	for (i = 0; i < MANY; i++)
+		OK(evc_free(many[i]));
+	OK(evc_free(o.c));
 }
 END_TEST
 
