@@ -22,12 +22,14 @@ EVC_BEGIN_DECLS_
 /*
  * evc_escalation_opts.at_end: what ends the process when the time of a stop is
  * over (the budget, else the grace, else 8 s after a signal and 120 s after
- * another request), and no join of c has answered 50 ms later: a loop or a
+ * another request), and no join of c has returned 50 ms later: a loop or a
  * thread hangs, or the program calls no join.  A thread of the library that
  * never calls the program ends the process, after a line on standard error.
  * 0.1 s are left for the report: the log hook gets it, without a log hook
- * standard error.  The answer of a join of c, evc_clear_stop and evc_free turn
- * it off for that stop, evc_abandon for good.
+ * standard error.  The return of the last join of c that is in progress,
+ * evc_clear_stop and evc_free turn it off for that stop, evc_abandon for good.
+ * A join that is answered has 2 s to return, which it does not inside a nested
+ * run of its loop, or while a release function hangs.
  */
 enum {
 	/* _exit(1) after an error, else _exit(124). */

@@ -112,6 +112,18 @@ add_silent_loops(evc_coord *c, struct text *t)
 	}
 }
 
+/* Lock held: what the stop lacks on the side of its joins. */
+static void
+add_join(const evc_coord *c, uint32_t stop, struct text *t)
+{
+	if (sync_load(&c->word) & WORD_JOINED)
+		evc__text_add(t, "; a join is answered, and has not returned: "
+				 "a run of the loop inside another one, or a "
+				 "release function");
+	else if (list_empty(&c->join.all) && c->join.decided != stop)
+		evc__text_add(t, "; no join was called");
+}
+
 /* The first line and the report, each line with the name of c. */
 static void
 add_lines(struct text *t, const evc_coord *c, const char *first,
@@ -193,15 +205,16 @@ report_late(evc_coord *c, uint32_t stop)
 	w = sync_load_sc(&c->word);
 	from = evc__stop_time(c, w);
 	now = evc__now(c);
-	late = (w & WORD_FLAG) && WORD_STOP_NUMBER(w) == stop &&
-	       !(w & WORD_JOINED) && is_late(c) &&
+	late = (w & WORD_FLAG) && WORD_STOP_NUMBER(w) == stop && is_late(c) &&
 	       (c->log.fn != NULL || evc__escalation(c)->at_end != 0);
 	evc__text_fmt(&t, "the time of the stop is over after %.3f s",
 		      now > from ? (double)(now - from) / 1e9 : 0.);
 	if (late && evc__names(c, NULL, true, 0, names, sizeof names) > 0)
 		evc__text_fmt(&t, "; still running: %s", names);
-	if (late)
+	if (late) {
 		add_silent_loops(c, &t);
+		add_join(c, stop, &t);
+	}
 	sync_unlock(&c->lock);
 	if (late)
 		write_report(c, buf);
@@ -224,14 +237,18 @@ write_when_due(evc_coord *c, struct evc__helper_job *k)
 
 	sync_lock(&c->lock);
 	w = sync_load_sc(&c->word);
+	n = WORD_STOP_NUMBER(w);
 	stop = evc__stop_time(c, w);
 	end = evc__own_end(c);
 	end = cap < end ? cap : end;
+	if ((w & WORD_JOINED) && end < evc__returns_end(c, n))
+		end = evc__returns_end(c, n);
 	due = evc__step_due(c, STEP_ENDING, stop, end);
 	now = evc__now(c);
 	sync_unlock(&c->lock);
-	n = WORD_STOP_NUMBER(w);
-	if (stop == 0 || (w & WORD_JOINED))
+	if (stop == 0 ||
+	    ((w & WORD_JOINED) &&
+	     (c->parent != NULL || sync_load_sc(&c->tree->answered) == n)))
 		return SYNC_FOREVER;
 	if (e->named != n && now < due)
 		return until_next_look(c, due - now);

@@ -15,6 +15,9 @@
 
 #define SIGNAL_GRACE 8.0
 #define DEFAULT_GRACE 120.0
+/* So long an answered join may take to return: the log takes its lines, and
+   release functions run. */
+#define RETURN_NS (2 * UINT64_C(1000000000))
 
 uint64_t
 evc__stop_time(evc_coord *c, uint64_t w)
@@ -106,9 +109,22 @@ evc__own_end(evc_coord *c)
 	end = end != 0 ? end : c->join.spent_ns;
 	if (end != 0)
 		return end;
+	/* No join says how long it waits: the stop has the budget. */
 	v.start = 0;
-	v.grace = evc__grace(c, 0, w);
+	v.grace = sync_load(&c->wake.escalation) != NULL ?
+			  evc__escalation(c)->budget :
+			  0;
+	if (v.grace == 0)
+		v.grace = evc__grace(c, 0, w);
 	return evc__deadline(&v);
+}
+
+uint64_t
+evc__returns_end(const evc_coord *c, uint32_t stop)
+{
+	return c->join.decided == stop ?
+		       evc__after(c->join.decided_ns, RETURN_NS) :
+		       0;
 }
 
 uint64_t

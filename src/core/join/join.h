@@ -87,6 +87,9 @@ evc_status evc__check_loop(const evc_coord *c, const char *func);
 /* When the last join of c gives up; without a join, when the grace of c is
    over. */
 uint64_t evc__own_end(evc_coord *c);
+/* Lock held: until when a join of the stop with this number that is answered
+   may take to return; 0: none is answered. */
+uint64_t evc__returns_end(const evc_coord *c, uint32_t stop);
 /* When the stop was requested; 0: no stop. */
 uint64_t evc__stop_time(evc_coord *c, uint64_t w);
 /* Until when the end of c's stop was put off, for a grace that was cut at
@@ -130,6 +133,8 @@ struct evc__join {
 	/* lock */
 	struct list node;         /* in c->join.all until delivered */
 	bool answered;
+	uint32_t stop_number; /* of the stop that is answered, on the root; or
+				 0 */
 	evc_status result;
 	evc_verdict verdict;
 	struct evc__backoff backoff;

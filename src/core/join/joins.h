@@ -28,6 +28,9 @@ struct evc__coord_join {
 	struct evc__drain *drain; /* see drain.c */
 	struct evc__step *step;   /* see step.c */
 	uint64_t spent_ns;   /* when a join of this stop gave up; 0: none */
+	uint64_t decided_ns; /* when a join was answered last; the answer may
+				not have returned to the program yet */
+	uint32_t decided;    /* the number of that stop */
 	uint64_t put_off_ns; /* the end was put off to this time; 0: never */
 	uint64_t put_off_at; /* when the end was put off */
 	uint64_t seen_ns;    /* when a join first saw a stop with no slot for

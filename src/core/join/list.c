@@ -117,6 +117,26 @@ evc__join_end(struct evc__join *j)
 	evc__phases_tell_all(c);
 }
 
+/* No lock: the program gets the answer of j.  When no other join of the root is
+   to return, the stop is answered: at_end is disarmed. */
+static void
+return_join(const struct evc__join *j)
+{
+	evc_coord *c = j->c;
+	struct list *n, *tmp;
+	bool last = true;
+
+	if (j->stop_number == 0)
+		return;
+	sync_lock(&c->lock);
+	LIST_EACH(n, tmp, &c->join.all)
+		if (!LIST_OF(n, struct evc__join, node)->internal)
+			last = false;
+	if (last)
+		sync_store_sc(&c->tree->answered, j->stop_number);
+	sync_unlock(&c->lock);
+}
+
 evc_status
 evc__join_result(const struct evc__join *j, evc_verdict *ret_verdict)
 {
@@ -134,6 +154,7 @@ evc__join_result(const struct evc__join *j, evc_verdict *ret_verdict)
 		else if (j->c->log.fn != NULL)
 			evc__log_settle(j->c, LOG_FLUSH_NS);
 	}
+	return_join(j);
 	if (ret_verdict != NULL)
 		*ret_verdict = j->verdict;
 	return j->result;
@@ -160,7 +181,9 @@ answer_join(struct evc__join *j, const evc_verdict *v)
 	sync_store(&c->join.returned, WORD_STOPS(w) + 1);
 	if (c->parent != NULL || !(w & WORD_FLAG))
 		return;
-	sync_store_sc(&c->tree->answered, WORD_STOP_NUMBER(w));
+	j->stop_number = WORD_STOP_NUMBER(w);
+	c->join.decided = j->stop_number;
+	c->join.decided_ns = evc__now(c);
 	if (j->opts.flags & EVC_JOIN_IGNORE_LIVE)
 		sync_store_sc(&c->tree->reported, WORD_STOP_NUMBER(w));
 }

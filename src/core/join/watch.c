@@ -72,6 +72,8 @@ until_end(evc_coord *c, uint32_t stop)
 				end = now + force;
 		}
 		end = evc__after(end, AFTER_END_NS);
+		if (end < evc__returns_end(c, stop))
+			end = evc__returns_end(c, stop);
 		left = end > now ? evc__real_ns(c, end - now) : 0;
 	}
 	sync_unlock(&c->lock);
@@ -141,7 +143,7 @@ look_at_end(evc_coord *c)
 	if (left > 0)
 		return left < LOOK_NS ? left : LOOK_NS;
 	evc__await_report(c, stop, REPORT_NS);
-	/* A join may have answered, or the stop was cleared, meanwhile. */
+	/* A join may have returned, or the stop was cleared, meanwhile. */
 	if (until_end(c, stop) == 0)
 		end_process(c, how);
 	return 0;

@@ -369,6 +369,146 @@ START_TEST(scopes_and_unknown_values_are_refused)
 }
 END_TEST
 
+/* ---- answered, and not returned ---- */
+
+static void
+run_inside(struct ev_loop *loop, ev_timer *t, int revents)
+{
+	(void)t;
+	(void)revents;
+	evc_request_stop(stopped, 0, "the callback runs its loop");
+	ev_run(loop, 0); /* other watchers keep it */
+	for (;;)
+		ev_run(loop, EVRUN_ONCE);
+}
+
+static void
+nothing(struct ev_loop *loop, ev_timer *t, int revents)
+{
+	(void)loop;
+	(void)t;
+	(void)revents;
+}
+
+static void
+nested_run(void)
+{
+	struct ev_loop *loop = ev_loop_new(0);
+	ev_timer inside, other;
+
+	stopped = front(loop, true, EVC_AT_END_EXIT, 0.2);
+	ev_timer_init(&inside, run_inside, 0., 0.);
+	ev_timer_start(loop, &inside);
+	ev_timer_init(&other, nothing, 0.05, 0.05);
+	ev_timer_start(loop, &other);
+	(void)!evc_run(stopped, NULL, NULL);
+}
+
+START_TEST(an_answer_inside_a_nested_run_does_not_turn_it_off)
+{
+	struct end e = child(nested_run);
+
+	EXITED(e, 124);
+	HAS(e.said, "stop of front ended after");
+	HAS(e.said, "; a join is answered, and has not returned: a run of the "
+		    "loop inside another one");
+	HAS(e.said, "leaving with status 124");
+}
+END_TEST
+
+static void *
+join_too(void *c)
+{
+	if (evc_join(c, NULL, NULL) == 0)
+		dprintf(2, "the second join has returned\n");
+	return NULL;
+}
+
+static void
+second_join(void)
+{
+	struct ev_loop *loop = ev_loop_new(0);
+	evc_coord *c = front(loop, true, EVC_AT_END_EXIT, 0.2);
+	pthread_t t;
+
+	if (pthread_create(&t, NULL, join_too, c) != 0)
+		_exit(97);
+	run_hung(c, loop);
+}
+
+START_TEST(the_answer_of_another_thread_does_not_turn_it_off)
+{
+	struct end e = child(second_join);
+
+	EXITED(e, 124);
+	HAS(e.said, "the second join has returned\n");
+	HAS(e.said, "; loop home has not turned: in a callback of the "
+		    "application");
+}
+END_TEST
+
+static void
+release_hangs(void *arg)
+{
+	(void)arg;
+	for (;;)
+		pause();
+}
+
+static void
+hung_release(void)
+{
+	evc_member_opts o = { .release = release_hangs };
+	struct ev_loop *loop = ev_loop_new(0);
+	evc_coord *c = front(loop, true, EVC_AT_END_EXIT, 0.2);
+
+	IN_CHILD(evc_looper_start(c, "tick", 0.01, return_at_once, NULL, &o,
+				  NULL));
+	IN_CHILD(evc_request_stop(c, 0, NULL));
+	(void)!evc_run(c, NULL, NULL);
+}
+
+START_TEST(a_release_that_hangs_does_not_turn_it_off)
+{
+	struct end e = child(hung_release);
+
+	EXITED(e, 124);
+	HAS(e.said, "leaving with status 124");
+}
+END_TEST
+
+/* A grace is for joins; the budget is that of the stop. */
+static void
+short_grace(void)
+{
+	evc_config cfg = { .name = "front", .log = write_line,
+			   .arg = (void *)"L", .grace = 0.1,
+			   .clock = scripted_clock };
+	evc_escalation_opts o = { .budget = 5, .at_end = EVC_AT_END_EXIT };
+	evc_coord *c;
+
+	IN_CHILD(evc_new(NULL, &cfg, &c));
+	IN_CHILD(evc_escalation_set(c, &o));
+	IN_CHILD(evc_request_stop(c, 0, NULL));
+	scripted_advance(4.5);
+	t_sleep(0.4); /* three looks of the second thread */
+	dprintf(2, "%.1f s are left\n", evc_stop_left(c));
+	scripted_advance(1);
+	for (;;)
+		pause();
+}
+
+START_TEST(without_a_join_the_stop_has_the_budget)
+{
+	struct end e = child(short_grace);
+
+	EXITED(e, 124);
+	HAS(e.said, "0.5 s are left\n");
+	HAS(e.said, "the time of the stop is over after 5.500 s; no join was "
+		    "called\n");
+}
+END_TEST
+
 API_MAIN("at_end", a_hung_loop_is_named_and_the_process_ends,
 	 without_a_log_hook_the_report_goes_to_standard_error,
 	 after_an_error_the_status_is_1, an_abort_calls_no_handler,
@@ -376,4 +516,7 @@ API_MAIN("at_end", a_hung_loop_is_named_and_the_process_ends,
 	 a_log_hook_that_hangs_delays_nothing,
 	 the_answer_of_a_join_turns_it_off, a_clear_and_a_free_turn_it_off,
 	 an_extension_moves_the_end, a_second_signal_shortens_the_time,
-	 scopes_and_unknown_values_are_refused)
+	 an_answer_inside_a_nested_run_does_not_turn_it_off,
+	 the_answer_of_another_thread_does_not_turn_it_off,
+	 a_release_that_hangs_does_not_turn_it_off,
+	 without_a_join_the_stop_has_the_budget, scopes_and_unknown_values_are_refused)
