@@ -638,7 +638,6 @@ START_TEST(in_a_fork_child_it_is_refused)
 		CHILD_REFUSED(begin(c, NULL, &s, (struct job){ 0 }));
 		CHILD(evc_new(NULL, NULL, &own) == 0);
 		CHILD_REFUSED(begin(own, evc_home(c), &s, (struct job){ 0 }));
-		CHILD(begin(own, NULL, &s, (struct job){ 0 }) == 0);
 		CHILD(evc_finish(own, 0) == 0);
 		_exit(0);
 	}
