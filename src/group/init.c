@@ -233,6 +233,7 @@ evc_group_init(evc_registry *reg, const char *name, evc_worker_fn *fn,
 		evc__group_drop(g);
 		return st;
 	}
+	evc__group_part(g);
 	sync_lock(&reg->lock);
 	list_append(&reg->groups, &g->node);
 	sync_unlock(&reg->lock);
@@ -240,7 +241,6 @@ evc_group_init(evc_registry *reg, const char *name, evc_worker_fn *fn,
 		*ret_group = g;
 	if (ret_registry != NULL)
 		*ret_registry = reg;
-	evc__group_part(g);
 	if (reg == evc_registry_default())
 		evc__atexit_register();
 	evc_scope_ready(g->scope);
