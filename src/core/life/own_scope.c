@@ -8,8 +8,7 @@
  *
  * Called by: evc_thread_start; the end of a started thread, and later.c, by
  * struct evc__upper.
- * Locks: the coordinator's, then the scope's, in evc__own_scope_left; else the
- * functions take the locks themselves.
+ * Locks: the scope's, for its flags; the coordinator's, for its list `left`.
  */
 #include "core/core.h"
 #include "core/join/join.h"

@@ -102,10 +102,8 @@ evc__member_leaves_scope(struct evc__member *m)
 	return s;
 }
 
-/* Lock held: m's thread has ended without a call of the library.  Its scope is
-   freed by evc__later_run. */
-static void
-leave_scope_behind(struct evc__member *m)
+void
+evc__member_leaves_scope_behind(struct evc__member *m)
 {
 	evc_coord *s = evc__member_leaves_scope(m);
 
@@ -136,7 +134,7 @@ evc__member_unlink(struct evc__member *m)
 				j->self_here = false;
 			}
 		}
-	leave_scope_behind(m);
+	evc__member_leaves_scope_behind(m);
 	evc__wakers_drop(m);
 	evc__mark_leaves(c, &m->mark);
 	evc__trace_member(TRACE_REAPED, m);

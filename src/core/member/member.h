@@ -200,6 +200,9 @@ evc__heard_by(const struct evc__member *m)
 /* Lock held: the thread of m has ended, or is about to.  Returns its own scope,
    which m does not have any more, or NULL. */
 evc_coord *evc__member_leaves_scope(struct evc__member *m);
+/* Lock held: the thread of m has ended without a call of the library.  Its own
+   scope is freed by evc__later_run. */
+void evc__member_leaves_scope_behind(struct evc__member *m);
 
 /* Lock held: number m, count m alive, open a closed round again. */
 evc_status evc__member_add(evc_coord *c, struct evc__member *m);

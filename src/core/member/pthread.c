@@ -115,6 +115,9 @@ pthread_vanished(struct evc__member *m)
 		request_by_end(m, 0, "ended");
 		p->has_result = true;
 	}
+	/* Before the state is DONE, for a join may come at once, and no kick
+	   may follow. */
+	evc__member_leaves_scope_behind(m);
 	evc__member_done(m);
 }
 

@@ -105,12 +105,12 @@ START_TEST(a_flag_for_something_else_is_refused)
 	static const unsigned its_own[] = {
 		config,
 		config | EVC_NO_HOME,
-		member | EVC_WATCHED | EVC_KICK,
+		member | EVC_WATCHED | EVC_KICK | EVC_OWN_SCOPE,
 		member | EVC_OWN_THREAD | EVC_PAUSED | EVC_FLUSH,
 		member,
 		member | EVC_ON_DRAIN,
 		member | EVC_KICK,
-		member | EVC_KICK,
+		member | EVC_KICK | EVC_NOT_JOINED,
 		EVC_JOIN_STOP_FIRST | EVC_JOIN_IGNORE_LIVE | EVC_JOIN_STRICT,
 		EVC_SIGNALS_THIRD_EXITS | EVC_SIGNALS_IGNORED_TOO |
 			EVC_SIGNALS_AT_JOIN,
