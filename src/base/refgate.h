@@ -28,6 +28,13 @@ void evc__refgate_leave(struct refgate *g);
 void evc__refgate_shut(struct refgate *g);
 bool evc__refgate_is_shut(struct refgate *g);
 
+/* Was no thread inside at this moment? */
+static inline bool
+evc__refgate_is_empty(struct refgate *g)
+{
+	return sync_load_sc(&g->n) < 2;
+}
+
 /* Shut the refgate and wait until no thread is inside.  To be called once. */
 void evc__refgate_close(struct refgate *g);
 

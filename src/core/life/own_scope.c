@@ -31,15 +31,18 @@ evc__own_scope_new(evc_coord *parent, const char *name, const char *func,
 	return evc_scope_ready(*ret_scope);
 }
 
-/* Lines of the log that are not out after `ns` keep the scope for later. */
+/* Lines of the log that are not out after `ns` keep the scope for later.  With
+   ns == 0 a thread inside the scope's refgate does, too, because this thread
+   may be there: a report calls the program while it keeps all scopes. */
 static void
 free_or_stop(evc_coord *s, uint64_t ns)
 {
 	evc_coord *c = s->parent;
 	char buf[128];
+	bool now = ns > 0 || evc__refgate_is_empty(&s->life.gate);
 
 	evc__log_end(s);
-	if (s->log.fn == NULL || evc__log_flush(s, ns)) {
+	if (now && (s->log.fn == NULL || evc__log_flush(s, ns))) {
 		if (evc__coord_claim(s, buf, sizeof buf) == NULL) {
 			evc__coord_take_down(s);
 			return;

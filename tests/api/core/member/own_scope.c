@@ -326,6 +326,36 @@ START_TEST(what_the_thread_leaves_behind_keeps_its_scope_and_is_stopped)
 }
 END_TEST
 
+/* Called by a report, which keeps all scopes meanwhile. */
+static size_t
+removes(unsigned format, char *buf, size_t n, void *arg)
+{
+	(void)format;
+	if (n > 0)
+		buf[0] = '\0';
+	ck_assert_int_eq(evc_member_remove(arg, 4711), -EVC_NOT_FOUND);
+	return 0;
+}
+
+START_TEST(a_report_may_free_no_scope_that_it_keeps)
+{
+	evc_coord *c = new_coord(NULL), *says;
+	const evc_scope_opts opts = { .describe = removes, .arg = c };
+	struct keeps k = { .what = A_QUEUE };
+	char text[8192];
+	evc_id id;
+
+	/* The report calls it while it keeps the later one. */
+	OK(evc_scope_new(c, "says", &opts, &says));
+	OK(evc_thread_start(c, "worker", leaves_behind, &k, &own, &id));
+	OK(evc_member_wait(c, id, INFINITY, NULL));
+	OK(evc_queue_free(k.queue));
+	(void)report_text(c, text, sizeof(text));
+	OK(evc_free(says));
+	OK(evc_free(c));
+}
+END_TEST
+
 static evc_status
 at_once(evc_coord *s, void *arg)
 {
@@ -523,6 +553,7 @@ API_MAIN("own_scope", one_thread_is_stopped_alone,
 	 a_failed_stop_of_one_is_an_error_above,
 	 its_own_stop_kicks_or_unblocks_it,
 	 what_the_thread_leaves_behind_keeps_its_scope_and_is_stopped,
+	 a_report_may_free_no_scope_that_it_keeps,
 	 a_thread_that_ends_at_once_leaves_no_scope,
 	 a_thousand_stop_one_after_the_other,
 	 a_start_that_fails_leaves_nothing_behind, a_raw_exit_leaves_no_scope,
