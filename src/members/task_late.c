@@ -222,6 +222,24 @@ walk_tasks(evc_reactor *r, const struct evc__frame *f, uint64_t now)
 	return true;
 }
 
+/* When a second signal cut the grace of this stop of c, or of a stop above; 0:
+   none did. */
+static uint64_t
+first_cut(const evc_coord *c, uint32_t stop)
+{
+	uint64_t cut = evc__grace_cut_at(c, stop), w, above;
+
+	for (c = c->parent; c != NULL; c = c->parent) {
+		w = sync_load_sc(&c->word);
+		above = w & WORD_FLAG ?
+				evc__grace_cut_at(c, WORD_STOP_NUMBER(w)) :
+				0;
+		if (above != 0 && (cut == 0 || above < cut))
+			cut = above;
+	}
+	return cut;
+}
+
 bool
 evc__tasks_late(evc_reactor *r, const struct evc__frame *f)
 {
@@ -237,7 +255,7 @@ evc__tasks_late(evc_reactor *r, const struct evc__frame *f)
 	if (l->stop != WORD_STOP_NUMBER(w))
 		begin_stop(r, w);
 	now = evc__now(r->c);
-	cut = evc__grace_cut_at(r->c, l->stop);
+	cut = first_cut(r->c, l->stop);
 	if (now >= l->due || cut != l->cut || l->walking) {
 		l->cut = cut;
 		if (!walk_tasks(r, f, now))

@@ -13,7 +13,8 @@ struct scene {
 	struct ev_loop *loop;
 	evc_coord *c, *s[2];
 	struct guest g;
-	evc_id hold, below, described[2];
+	evc_part part[2];
+	evc_id hold, below;
 };
 
 static size_t
@@ -30,12 +31,20 @@ say_own(unsigned format, char *buf, size_t n, void *arg)
 	return (size_t)snprintf(buf, n, "%s", own[format]);
 }
 
+static evc_status
+stays(evc_part *p)
+{
+	(void)p;
+	return -EVC_FAILED_PRECONDITION;
+}
+
 static void
 scene_make(struct scene *k)
 {
 	evc_scope_opts says = { .describe = say_own };
 	evc_escalation_opts escalation = { .budget = 100, .hard_end = 200 };
 	evc_config cfg = { .name = "scene" };
+	int i;
 
 	memset(k, 0, sizeof *k);
 	k->loop = ev_loop_new(EVFLAG_AUTO);
@@ -45,10 +54,13 @@ scene_make(struct scene *k)
 	OK(evc_hold_begin(k->c, "its-hold", NULL, &k->hold));
 	OK(evc_scope_new(k->c, "scope-0", NULL, &k->s[0]));
 	OK(evc_scope_new(k->c, "scope-1", &says, &k->s[1]));
-	OK(evc_describe_begin(k->c, "store", "disk", say_own, NULL,
-			      &k->described[0]));
-	OK(evc_describe_begin(k->c, "store", "disk", say_own, NULL,
-			      &k->described[1]));
+	for (i = 0; i < 2; i++) {
+		k->part[i].may_free = k->part[i].free_object = stays;
+		k->part[i].describe = say_own;
+		k->part[i].kind = "store";
+		k->part[i].name = "disk";
+		OK(evc_part_add(k->c, &k->part[i]));
+	}
 	OK(evc_scope_ready(k->s[0]));
 	OK(evc_scope_ready(k->s[1]));
 	OK(evc_hold_begin(k->s[0], "below", NULL, &k->below));
@@ -62,8 +74,8 @@ static void
 scene_end(struct scene *k)
 {
 	atomic_store(&k->g.open, 1);
-	OK(evc_describe_end(k->c, k->described[0]));
-	OK(evc_describe_end(k->c, k->described[1]));
+	OK(evc_part_remove(&k->part[0]));
+	OK(evc_part_remove(&k->part[1]));
 	OK(evc_hold_end(k->c, k->hold));
 	OK(evc_hold_end(k->s[0], k->below));
 	OK(evc_run(k->c, NULL, NULL));

@@ -238,6 +238,35 @@ START_TEST(a_second_signal_makes_them_late)
 }
 END_TEST
 
+START_TEST(a_second_signal_makes_those_of_scopes_late)
+{
+	evc_signals_opts opts = { .stop = { SIGUSR1 }, .short_grace = 60 };
+	evc_coord *scope, *inner;
+	double begun = t_now();
+	struct item it[2];
+
+	setup(1000);
+	OK(evc_signals_start(coord, &opts));
+	OK(evc_scope_new(coord, "scope", NULL, &scope));
+	OK(evc_scope_new(scope, "inner", NULL, &inner));
+	memset(it, 0, sizeof(it));
+	it[1].number = 1;
+	OK(evc_task_begin(evc_home(scope), &it[0].task, &ends));
+	OK(evc_task_begin(evc_home(inner), &it[1].task, &ends));
+	OK(evc_scope_ready(inner));
+	OK(evc_scope_ready(scope));
+	raise(SIGUSR1);
+	ev_run(loop, EVRUN_NOWAIT);
+	raise(SIGUSR1);
+	OK(evc_run(coord, NULL, NULL));
+	ck_assert_int_eq(n_late, 2);
+	ck_assert_double_le(t_now(), begun + 50);
+	OK(evc_free(inner));
+	OK(evc_free(scope));
+	teardown();
+}
+END_TEST
+
 /* ---- what on_late may do ---- */
 
 static struct item *heap[8];
@@ -536,6 +565,7 @@ main(void)
 	tcase_add_test(t, without_a_grace_it_comes_right_after_on_stop);
 	tcase_add_loop_test(t, no_grace_is_longer_than_the_coordinators, 0, 2);
 	tcase_add_test(t, a_second_signal_makes_them_late);
+	tcase_add_test(t, a_second_signal_makes_those_of_scopes_late);
 	tcase_add_loop_test(t, whatever_an_on_late_does, 0,
 			    sizeof(ways) / sizeof(ways[0]));
 	tcase_add_test(t, its_timer_keeps_no_loop_running);
