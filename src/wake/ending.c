@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The lines of the log near the end of a stop: shortly before, the names of the
- * members alive, also of the scopes below that have no escalation of their own;
- * when the time is over, a report.
+ * members alive, or of the loops that have not turned, also of the scopes below
+ * that have no escalation of their own; when the time is over, a report.
  * Called by: evc_new and evc_escalation_set; the helper thread, for the job.
  * Locks: the coordinator's, given up for each line.
  */
@@ -24,6 +24,8 @@
    threads, and their stacks, twice. */
 #define REPORT_FEW 65536
 
+#define STILL_RUNNING "; still running: "
+
 struct ending {
 	struct evc__helper_job job; /* first: write_when_due() gets it */
 	/* helper only: number of the latest stop with the line that names
@@ -34,12 +36,14 @@ struct ending {
 /* Add the name of a living member to the line, but not of a hook, nor of a
    scope: the members of a scope have a line of their own. */
 static bool
-add_member_name(const evc_member_info *m, void *names)
+add_member_name(const evc_member_info *m, void *arg)
 {
+	struct text *t = arg;
+
 	if (m->state == EVC_LIVE && m->kind != EVC_HOOK &&
 	    m->kind != EVC_SCOPE) {
-		evc__text_add(names, ", ");
-		evc__text_add(names, m->name);
+		evc__text_add(t, t->len > 0 ? ", " : STILL_RUNNING);
+		evc__text_add(t, m->name);
 	}
 	return true;
 }
@@ -49,21 +53,27 @@ add_member_name(const evc_member_info *m, void *names)
 static void
 write_names(evc_coord *c, uint32_t stop)
 {
-	char buf[162];
-	struct text names = evc__text_in(buf, sizeof buf);
+	char buf[176], names[160];
+	struct text t = evc__text_in(buf, sizeof buf);
 	unsigned n, i;
 	uint64_t w;
-	bool now;
+	bool now, no_memory;
 	evc_coord **s;
 
-	evc_member_each(c, add_member_name, &names);
+	no_memory = evc_member_each(c, add_member_name, &t) < 0;
 	sync_lock(&c->lock);
+	if (no_memory && evc__names_of(c, false, names, sizeof names) > 0) {
+		evc__text_add(&t, STILL_RUNNING);
+		evc__text_add(&t, names);
+	}
+	if (t.len == 0)
+		evc__text_silent_loops(&t, c);
 	w = sync_load_sc(&c->word);
-	now = names.len > 0 && (w & WORD_FLAG) && WORD_STOP_NUMBER(w) == stop &&
+	now = t.len > 0 && (w & WORD_FLAG) && WORD_STOP_NUMBER(w) == stop &&
 	      evc__step_reached(c, STEP_ENDING);
 	sync_unlock(&c->lock);
 	if (now)
-		evc__log_ending(c, buf + strlen(", "));
+		evc__log_ending(c, buf + strlen("; "));
 	s = evc__scopes_keep(c, &n);
 	for (i = 0; s != NULL && i < n; i++)
 		if (sync_load(&s[i]->wake.escalation) == NULL &&
@@ -90,26 +100,6 @@ is_late(evc_coord *c)
 		    EVC_JOIN_IGNORE_LIVE)
 			late = false;
 	return late;
-}
-
-/* Lock held: ", loop home in looper tick": the loops that have not turned since
-   the stop. */
-static void
-add_silent_loops(evc_coord *c, struct text *t)
-{
-	struct list *n, *tmp;
-
-	LIST_EACH(n, tmp, &c->loop.reactors) {
-		const evc_reactor *r = LIST_OF(n, evc_reactor, node);
-		struct evc__silence s = evc__reactor_silence(r);
-
-		if (!s.silent)
-			continue;
-		evc__text_fmt(t, "; loop %s has not turned: in %s", r->name,
-			      evc__busy_text(s.kind));
-		if (s.name[0] != '\0')
-			evc__text_fmt(t, " %s", s.name);
-	}
 }
 
 /* Lock held: what the stop lacks on the side of its joins. */
@@ -165,7 +155,7 @@ static void
 write_report(evc_coord *c, const char *first)
 {
 	struct text length = evc__lines_in(NULL, 0), t;
-	char *report, *all = NULL;
+	char *report, *all = NULL, one[LOG_SPARE_TEXT];
 
 	if (c->log.fn == NULL) {
 		(void)evc_dump(c, STDERR_FILENO, EVC_REPORT_TEXT);
@@ -182,8 +172,11 @@ write_report(evc_coord *c, const char *first)
 		/* Without the end of the last line. */
 		all[strlen(all) - 1] = '\0';
 		evc__log_put(c, EVC_LOG_ERROR, 0, NULL, all);
-	} else
-		evc_log(c, EVC_LOG_ERROR, NULL, "%s", first);
+	} else {
+		t = evc__lines_in(one, sizeof one);
+		evc__text_fmt(&t, "%s: %s", c->name, first);
+		evc__log_put(c, EVC_LOG_ERROR, 0, NULL, one);
+	}
 	sync_free(all);
 	sync_free(report);
 }
@@ -212,7 +205,7 @@ report_late(evc_coord *c, uint32_t stop)
 	if (late && evc__names(c, NULL, true, 0, names, sizeof names) > 0)
 		evc__text_fmt(&t, "; still running: %s", names);
 	if (late) {
-		add_silent_loops(c, &t);
+		evc__text_silent_loops(&t, c);
 		add_join(c, stop, &t);
 	}
 	sync_unlock(&c->lock);

@@ -122,6 +122,73 @@ START_TEST(S4_a_request_needs_nothing_that_can_fail)
 }
 END_TEST
 
+/* ---- the log ---- */
+
+struct log_lines {
+	pthread_mutex_t lock;
+	char text[32][128];
+	unsigned n;
+};
+
+static void
+keep_line(int level, const char *line, const evc_reason *r, void *arg)
+{
+	struct log_lines *l = arg;
+
+	(void)level;
+	(void)r;
+	pthread_mutex_lock(&l->lock);
+	ck_assert_uint_lt(l->n, 32);
+	snprintf(l->text[l->n++], sizeof l->text[0], "%s", line);
+	pthread_mutex_unlock(&l->lock);
+}
+
+START_TEST(S4_the_log_has_its_lines_without_memory)
+{
+	static struct log_lines l = { .lock = PTHREAD_MUTEX_INITIALIZER };
+	evc_config cfg = { .name = "web", .log = keep_line, .arg = &l };
+	evc_escalation_opts escalation = { .budget = 0.5 };
+	evc_verdict v;
+	evc_coord *c;
+	evc_id id;
+	int i, h;
+
+	seam_reset();
+	c = new_coord_with(NULL, &cfg);
+	OK(evc_escalation_set(c, &escalation));
+	OK(evc_hold_begin(c, "stays", NULL, &id));
+	h = seam_fail_all("alloc", NULL, 1, ENOMEM);
+	/* A program that says much takes no place of the library's lines. */
+	for (i = 0; i < 20; i++)
+		evc_log(c, EVC_LOG_INFO, NULL, "without memory");
+	(void)evc_fail(c, EVC_DATA_LOSS, 0, "bad disk");
+	(void)!evc_join(c, NULL, &v);
+	ck_assert_uint_eq(v.n_stragglers, 1);
+	seam_release(h);
+	OK(evc_hold_end(c, id));
+	(void)!evc_join(c, NULL, NULL);
+	(void)evc_log_flush(c, INFINITY);
+	ck_assert_uint_ge(l.n, 6);
+	HAS(l.text[0], "stop of web requested: DATA_LOSS (15): bad disk");
+	for (i = 1; strstr(l.text[i], "are lost") != NULL; i++)
+		;
+	HAS(l.text[i], "web: error DATA_LOSS (15): bad disk");
+	for (i++; strstr(l.text[i], "are lost") != NULL; i++)
+		;
+	HAS(l.text[i], "stop of web is about to end; still running: stays");
+	for (i = 0; i < 32 &&
+		    strstr(l.text[i], "web: the time of the stop is over") == NULL;
+	     i++)
+		;
+	ck_assert_int_lt(i, 32);
+	for (i = 0; i < 32 && strstr(l.text[i], "stop of web ended after") == NULL;
+	     i++)
+		;
+	ck_assert_int_lt(i, 32);
+	OK(evc_free(c));
+}
+END_TEST
+
 /* ---- a cancellation ---- */
 
 enum { ASKERS = 1000 };
@@ -247,6 +314,7 @@ START_TEST(S4_a_requester_cancelled_in_the_middle_of_the_walk)
 END_TEST
 
 API_MAIN("stop", S4_a_request_needs_nothing_that_can_fail,
+	 S4_the_log_has_its_lines_without_memory,
 	 S4_a_request_is_no_cancellation_point,
 	 S4_a_cancelled_requester_leaves_the_wake_up_alive,
 	 S4_a_requester_cancelled_in_the_middle_of_the_walk)

@@ -160,18 +160,19 @@ log_begin(evc_coord *c)
 	if (n == last || c->life.held)
 		return;
 	if (last != sync_load(&c->log.over)) {
-		sync_store(&c->log.over, last);
 		log_cleared(c);
+		sync_store(&c->log.over, last);
 	}
 	if (n == 0)
 		return;
-	sync_store(&c->log.begun, n);
 	has = evc__reason_copy(c, WORD_WIN_SLOT(w), w, &r);
 	/* The log of the parent has the line for this stop. */
 	if (has && r.kind == EVC_BY_PARENT)
 		sync_store(&c->log.over, n);
 	else
 		log_begun(c, w, has ? &r : NULL);
+	/* Last, because a thread that reads n finds the line in the queue. */
+	sync_store(&c->log.begun, n);
 }
 
 bool
@@ -210,36 +211,65 @@ has_news(evc_coord *c)
 	       WORD_ERR_CODE(w) != 0 || (w & WORD_JOINED);
 }
 
-void
-evc__log_errors(evc_coord *c)
+/* Lock held. */
+static void
+log_news(evc_coord *c)
 {
 	uint64_t w;
 
-	evc__later_run(c);
-	if (c->log.fn == NULL || !has_news(c))
+	if (c->log.fn == NULL)
 		return;
-	sync_lock(&c->lock);
 	log_begin(c);
 	log_errors(c);
 	w = sync_load(&c->word);
 	/* A join has closed the round. */
 	if ((w & WORD_JOINED) && evc__log_over_due(c, w))
 		evc__log_over(c, &c->join.verdict);
+}
+
+void
+evc__log_errors(evc_coord *c)
+{
+	evc__later_run(c);
+	if (c->log.fn == NULL || !has_news(c))
+		return;
+	sync_lock(&c->lock);
+	log_news(c);
 	sync_unlock(&c->lock);
 }
 
 void
-evc__log_ending(evc_coord *c, const char *names)
+evc__log_settle(evc_coord *c, uint64_t ns)
+{
+	uint64_t until = evc__deadline_in_ns(ns);
+
+	sync_lock(&c->lock);
+	log_news(c);
+	sync_unlock(&c->lock);
+	while (!evc__log_flush(c, LOG_HANGS_NS) && sync_mono() < until &&
+	       !evc__log_hangs(c->tree))
+		;
+}
+
+void
+evc__log_ending(evc_coord *c, const char *left)
 {
 	char line[512];
 	struct text t = evc__lines_in(line, sizeof line);
+	uint64_t w;
 
 	if (c->log.fn == NULL)
 		return;
 	evc__log_errors(c);
-	evc__text_fmt(&t, "stop of %s is about to end; still running: %s",
-		      c->name, names);
-	evc__log_put(c, EVC_LOG_WARNING, 0, NULL, line);
+	evc__text_fmt(&t, "stop of %s is about to end; %s", c->name,
+		      left);
+	sync_lock(&c->lock);
+	w = sync_load(&c->word);
+	/* Never after a line that says that the stop has ended. */
+	if ((w & WORD_FLAG) && !(w & WORD_JOINED) &&
+	    present_stop(w) != c->log.late)
+		evc__log_put(c, EVC_LOG_WARNING, 0, NULL, line);
+	sync_unlock(&c->lock);
 }
 
 void
@@ -262,17 +292,23 @@ evc__log_extend(evc_coord *c, const char *name, double granted,
 void
 evc__log_late(evc_coord *c, const evc_verdict *v, bool ignored)
 {
-	bool stop = present_stop(sync_load(&c->word)) != 0;
+	uint32_t stop;
 	char line[320];
 	struct text t = evc__lines_in(line, sizeof line);
 
 	if (c->log.fn == NULL || v->n_stragglers == 0)
 		return;
+	sync_lock(&c->lock);
+	stop = present_stop(sync_load(&c->word));
+	if (stop != 0)
+		c->log.late = stop;
 	evc__text_fmt(&t, "%s of %s ended after %.3f s; %s",
-		      stop ? "stop" : "join", c->name, v->took, v->error.text);
+		      stop != 0 ? "stop" : "join", c->name, v->took,
+		      v->error.text);
 	evc__log_put(c, ignored ? EVC_LOG_INFO : EVC_LOG_ERROR, 0, &v->error,
 		     line);
-	if (stop)
+	sync_unlock(&c->lock);
+	if (stop != 0)
 		log_left(c);
 }
 
@@ -297,6 +333,20 @@ evc_log_flush(evc_coord *c, double timeout)
 	       evc__log_flush(c, evc__ns(timeout));
 }
 
+/* No lock: lines for the news of c and above come first, because they may be
+   the cause of the next line. */
+static void
+log_causes(evc_coord *c)
+{
+	if (c->parent != NULL)
+		log_causes(c->parent);
+	if (c->log.fn == NULL || !has_news(c))
+		return;
+	sync_lock(&c->lock);
+	log_news(c);
+	sync_unlock(&c->lock);
+}
+
 void
 evc_log(evc_coord *c, int level, const evc_reason *r, const char *fmt, ...)
 {
@@ -310,5 +360,6 @@ evc_log(evc_coord *c, int level, const evc_reason *r, const char *fmt, ...)
 	va_start(ap, fmt);
 	evc__text_vfmt(&t, fmt, ap);
 	va_end(ap);
-	evc__log_put(c, level, 0, r, line);
+	log_causes(c);
+	evc__log_put_programs(c, level, r, line);
 }

@@ -20,9 +20,32 @@ struct evc__coord_log {
 	void *arg;
 	/* lock */
 	unsigned n_lost; /* errors without a slot that the hook was told of */
+	uint32_t late;   /* number of the last stop with a line for a join that
+			    left members alive */
 	/* atomic, changed under the lock: numbers of the last stop with a line
 	   for its begin, and of the last stop with a line for its end */
 	_Atomic uint32_t begun, over;
+};
+
+/* A line, or several that no other line may part. */
+struct evc__log_line {
+	struct list node;
+	evc_coord *c;
+	uint32_t number;
+	int level;
+	uint64_t real_ns; /* the time of the event */
+	bool has_reason;
+	bool spare;       /* part of a struct evc__log_spare */
+	evc_reason reason;
+	char *text;       /* in the memory after the line */
+};
+
+/* A line for a moment without memory, made with the tree; the text is cut. */
+#define LOG_SPARES     8
+#define LOG_SPARE_TEXT 512
+struct evc__log_spare {
+	struct evc__log_line line; /* its c is NULL: not in use */
+	char text[LOG_SPARE_TEXT];
 };
 
 /* In the tree: the lines of all its coordinators, in their order. */
@@ -30,6 +53,7 @@ struct evc__log_queue {
 	pthread_mutex_t lock;
 	/* lock */
 	struct list lines;
+	struct evc__log_spare spare[LOG_SPARES];
 	uint32_t last;            /* the number of the newest line */
 	unsigned n_lost;
 	const evc_coord *calling; /* a hook of this coordinator runs; or NULL */
@@ -55,14 +79,16 @@ void evc__log_queue_destroy(struct evc__log_queue *q);
    event; 0: now. */
 void evc__log_put(evc_coord *c, int level, uint64_t real_ns,
 		  const evc_reason *r, const char *text);
+/* The same for a line of evc_log: the last places of the queue, and the lines
+   kept for a moment without memory, are for the library's own lines. */
+void evc__log_put_programs(evc_coord *c, int level, const evc_reason *r,
+			   const char *text);
 /* Helper thread, no lock: call the hooks for all lines, unless another thread
    of the helper does so. */
 void evc__log_drain(struct evc__tree *tree);
 /* No lock: wait until all lines of the tree so far are handed out.  false: the
    time is over.  Inside a hook the call does not wait. */
 bool evc__log_flush(evc_coord *c, uint64_t ns);
-/* No lock: as evc__log_flush, but a hook that hangs ends the wait. */
-void evc__log_settle(evc_coord *c, uint64_t ns);
 /* Does a hook of the tree hang? */
 bool evc__log_hangs(const struct evc__tree *tree);
 /* c is being freed: its lines that still wait are dropped. */
@@ -80,6 +106,9 @@ void evc__log_inherited(void);
 /* No lock: write lines for the news: a stop was requested, errors, the stop is
    over. */
 void evc__log_errors(evc_coord *c);
+/* No lock: write lines for the news about c, and wait as evc__log_flush does; a
+   hook that hangs ends the wait. */
+void evc__log_settle(evc_coord *c, uint64_t ns);
 /* Lock held: must the hook still be told of the end of the stop of w?  The call
    marks the end as told. */
 bool evc__log_over_due(evc_coord *c, uint64_t w);
@@ -91,8 +120,8 @@ void evc__log_hook(evc_coord *c, const char *name, evc_status st);
 /* No lock: the line for members that are late; ignored: a join with
    EVC_JOIN_IGNORE_LIVE. */
 void evc__log_late(evc_coord *c, const evc_verdict *v, bool ignored);
-/* The end of the stop is near, with these members alive.  No lock. */
-void evc__log_ending(evc_coord *c, const char *names);
+/* The end of the stop is near, and there is more left.  No lock. */
+void evc__log_ending(evc_coord *c, const char *left);
 /* A member has asked for more time.  No lock. */
 void evc__log_extend(evc_coord *c, const char *name, double granted,
 		     const char *reason);

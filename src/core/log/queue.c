@@ -18,20 +18,10 @@
 #include "base/text.h"
 #include "base/unwind.h"
 
-/* Lines that wait, at most: a hook that hangs must not cost all memory. */
-#define LINES_MOST 1000
-
-/* A line, or several that no other line may part. */
-struct line {
-	struct list node;
-	evc_coord *c;
-	uint32_t number;
-	int level;
-	uint64_t real_ns; /* the time of the event */
-	bool has_reason;
-	evc_reason reason;
-	char text[];
-};
+/* Lines that wait, at most: a hook that hangs must not cost all memory.  Lines
+   of the program do not take the last places, which are the library's. */
+#define LINES_MOST    1100
+#define PROGRAMS_MOST 1000
 
 /* The event of the line that the calling thread hands to a hook; 0: none. */
 static __thread uint64_t event_ns;
@@ -95,13 +85,39 @@ wake_helper(struct evc__tree *tree)
 	sync_unlock(&tree->lock);
 }
 
-void
-evc__log_put(evc_coord *c, int level, uint64_t real_ns, const evc_reason *r,
-	     const char *text)
+/* Queue's lock held: a line that was made with the tree; NULL: all are in
+   use. */
+static struct evc__log_line *
+take_spare(struct evc__log_queue *q)
+{
+	unsigned i;
+
+	for (i = 0; i < LOG_SPARES; i++)
+		if (q->spare[i].line.c == NULL) {
+			q->spare[i].line.spare = true;
+			q->spare[i].line.text = q->spare[i].text;
+			return &q->spare[i].line;
+		}
+	return NULL;
+}
+
+/* Queue's lock held, unless l is NULL. */
+static void
+free_line(struct evc__log_line *l)
+{
+	if (l != NULL && l->spare)
+		l->c = NULL;
+	else
+		sync_free(l);
+}
+
+static void
+put_line(evc_coord *c, bool programs, int level, uint64_t real_ns,
+	 const evc_reason *r, const char *text)
 {
 	struct evc__log_queue *q = &c->tree->log;
 	size_t size = strlen(text) + 1;
-	struct line *l;
+	struct evc__log_line *l;
 
 	if (c->log.fn == NULL)
 		return;
@@ -111,11 +127,18 @@ evc__log_put(evc_coord *c, int level, uint64_t real_ns, const evc_reason *r,
 		return;
 	}
 	l = sync_alloc(1, sizeof *l + size);
+	if (l != NULL) {
+		l->text = (char *)(l + 1);
+		memcpy(l->text, text, size);
+	}
 	sync_lock(&q->lock);
-	if (l == NULL || sync_load(&q->n) == LINES_MOST) {
+	if (l == NULL && !programs && (l = take_spare(q)) != NULL)
+		evc__copy_dots(l->text, LOG_SPARE_TEXT, text);
+	if (l == NULL ||
+	    sync_load(&q->n) >= (programs ? PROGRAMS_MOST : LINES_MOST)) {
 		q->n_lost++;
+		free_line(l);
 		sync_unlock(&q->lock);
-		sync_free(l);
 		return;
 	}
 	l->c = c;
@@ -125,18 +148,37 @@ evc__log_put(evc_coord *c, int level, uint64_t real_ns, const evc_reason *r,
 	l->has_reason = r != NULL;
 	if (r != NULL)
 		l->reason = *r;
-	memcpy(l->text, text, size);
 	list_append(&q->lines, &l->node);
 	sync_add(&q->n, 1);
 	sync_unlock(&q->lock);
 	wake_helper(c->tree);
 }
 
+void
+evc__log_put(evc_coord *c, int level, uint64_t real_ns, const evc_reason *r,
+	     const char *text)
+{
+	put_line(c, false, level, real_ns, r, text);
+}
+
+void
+evc__log_put_programs(evc_coord *c, int level, const evc_reason *r,
+		      const char *text)
+{
+	put_line(c, true, level, 0, r, text);
+}
+
+static struct evc__log_line *
+first_line(const struct evc__log_queue *q)
+{
+	return LIST_OF(q->lines.next, struct evc__log_line, node);
+}
+
 /* Queue's lock held: take the first line out. */
-static struct line *
+static struct evc__log_line *
 take_line(struct evc__log_queue *q)
 {
-	struct line *l = LIST_OF(q->lines.next, struct line, node);
+	struct evc__log_line *l = first_line(q);
 
 	list_remove(&l->node);
 	sync_sub(&q->n, 1);
@@ -149,7 +191,7 @@ take_line(struct evc__log_queue *q)
 /* No lock: call the hook for each line of l, and then for lines that were
    lost. */
 static void
-hand_out(struct line *l, unsigned lost)
+hand_out(struct evc__log_line *l, unsigned lost)
 {
 	evc_coord *c = l->c;
 	char text[96], *one = l->text, *next;
@@ -181,7 +223,7 @@ void
 evc__log_drain(struct evc__tree *tree)
 {
 	struct evc__log_queue *q = &tree->log;
-	struct line *l;
+	struct evc__log_line *l;
 	unsigned lost;
 
 	if (sync_load_sc(&q->n) == 0)
@@ -195,8 +237,8 @@ evc__log_drain(struct evc__tree *tree)
 		q->n_lost -= lost;
 		sync_unlock(&q->lock);
 		hand_out(l, lost);
-		sync_free(l);
 		sync_lock(&q->lock);
+		free_line(l);
 		q->calling = NULL;
 		sync_store(&q->calling_ns, 0);
 		sync_add(&q->changed, 1);
@@ -213,8 +255,7 @@ waits_for(const struct evc__log_queue *q, uint32_t number)
 	if (q->calling != NULL && (int32_t)(q->calling_number - number) <= 0)
 		return true;
 	return !list_empty(&q->lines) &&
-	       (int32_t)(LIST_OF(q->lines.next, struct line, node)->number -
-			 number) <= 0;
+	       (int32_t)(first_line(q)->number - number) <= 0;
 }
 
 bool
@@ -248,16 +289,6 @@ evc__log_hangs(const struct evc__tree *tree)
 }
 
 void
-evc__log_settle(evc_coord *c, uint64_t ns)
-{
-	uint64_t until = evc__deadline_in_ns(ns);
-
-	while (!evc__log_flush(c, LOG_HANGS_NS) && sync_mono() < until &&
-	       !evc__log_hangs(c->tree))
-		;
-}
-
-void
 evc__log_forget(evc_coord *c)
 {
 	struct evc__log_queue *q = &c->tree->log;
@@ -265,13 +296,14 @@ evc__log_forget(evc_coord *c)
 
 	sync_lock(&q->lock);
 	LIST_EACH(n, tmp, &q->lines) {
-		struct line *l = LIST_OF(n, struct line, node);
+		struct evc__log_line *l =
+			LIST_OF(n, struct evc__log_line, node);
 
 		if (l->c != c)
 			continue;
 		list_remove(&l->node);
 		sync_sub(&q->n, 1);
-		sync_free(l);
+		free_line(l);
 	}
 	while (q->calling == c && !evc__log_inside(c))
 		evc__await_change(&q->lock, &q->changed, SYNC_FOREVER);

@@ -14,6 +14,8 @@
 #include "core/stop/listener.h"
 #include "core/member/member.h"
 
+struct text;
+
 #define TASK_CLASSES 15
 struct evc__task_count {
 	/* atomic: the loop's thread -> reports */
@@ -327,6 +329,9 @@ struct evc__silence {
 };
 /* Lock held, any thread. */
 struct evc__silence evc__reactor_silence(const evc_reactor *r);
+/* Lock held: for each loop that has not turned since the stop of c, add
+   "; loop home has not turned: in looper tick". */
+void evc__text_silent_loops(struct text *t, const evc_coord *c);
 /* "stop hook" ... "a callback of the application": the words before a name. */
 const char *evc__busy_text(enum evc__busy_kind kind);
 

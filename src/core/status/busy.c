@@ -176,3 +176,21 @@ evc__busy_text(enum evc__busy_kind kind)
 
 	return text[kind];
 }
+
+void
+evc__text_silent_loops(struct text *t, const evc_coord *c)
+{
+	struct list *n, *tmp;
+
+	LIST_EACH(n, tmp, &c->loop.reactors) {
+		const evc_reactor *r = LIST_OF(n, evc_reactor, node);
+		struct evc__silence s = evc__reactor_silence(r);
+
+		if (!s.silent)
+			continue;
+		evc__text_fmt(t, "; loop %s has not turned: in %s", r->name,
+			      evc__busy_text(s.kind));
+		if (s.name[0] != '\0')
+			evc__text_fmt(t, " %s", s.name);
+	}
+}

@@ -115,6 +115,8 @@ START_TEST(a_hung_loop_is_named_and_the_process_ends)
 
 	EXITED(e, 124);
 	HAS(e.said, "L6: stop of front requested: OK (0): from the callback");
+	HAS(e.said, "L4: stop of front is about to end; loop home has not "
+		    "turned: in a callback of the application\n");
 	HAS(e.said, "L3: front: the time of the stop is over after 0.");
 	HAS(e.said, "; loop home has not turned: in a callback of the "
 		    "application\n");

@@ -253,6 +253,91 @@ START_TEST(one_that_only_evc_free_ends_is_over_then)
 }
 END_TEST
 
+START_TEST(the_line_of_a_clear_is_out_when_it_returns)
+{
+	evc_config cfg = { 0 };
+	struct log g;
+	evc_coord *c = logged(&g, NULL, &cfg);
+	int i;
+
+	for (i = 1; i <= 20; i++) {
+		OK(evc_request_stop(c, 0, NULL));
+		OK(evc_clear_stop(c));
+		ck_assert_int_eq(lines(&g), 2 * i);
+		HAS(g.line[2 * i - 1].text, "stop of the-coordinator cleared");
+	}
+	OK(evc_free(c));
+}
+END_TEST
+
+/* The place of the first line with this text; lines(g): there is none. */
+static int
+first(struct log *g, const char *text)
+{
+	int i, n = lines(g);
+
+	for (i = 0; i < n && strstr(g->line[i].text, text) == NULL; i++)
+		;
+	return i;
+}
+
+START_TEST(a_request_has_its_line_before_the_next_line_of_evc_log)
+{
+	evc_config cfg = { 0 };
+	struct log g;
+	evc_coord *c = logged(&g, NULL, &cfg), *s = NULL;
+	int i;
+
+	OK(evc_scope_new(c, "scope", NULL, &s));
+	OK(evc_scope_ready(s));
+	for (i = 0; i < 200; i++) {
+		OK(evc_request_stop(c, 0, NULL));
+		evc_log(i % 2 ? s : c, EVC_LOG_INFO, NULL, "consequence");
+		(void)evc_log_flush(c, INFINITY);
+		ck_assert_int_eq(first(&g, "-coordinator requested"), 0);
+		ck_assert_int_eq(first(&g, "consequence"), 1);
+		OK(evc_join(c, NULL, NULL));
+		OK(evc_clear_stop(c));
+		g.n = 0;
+	}
+	FREE_ALL(s, c);
+}
+END_TEST
+
+/* A join of the scope is late long before the time of the stop is over. */
+START_TEST(after_the_end_of_a_stop_no_line_says_that_it_is_near)
+{
+	evc_config cfg = { 0 };
+	evc_escalation_opts escalation = { .budget = 0.3 };
+	evc_join_opts opts = { .grace = EVC_NO_GRACE };
+	struct log g;
+	evc_coord *c = logged(&g, NULL, &cfg), *s = NULL;
+	evc_id above, below;
+
+	OK(evc_escalation_set(c, &escalation));
+	OK(evc_scope_new(c, "scope", NULL, &s));
+	OK(evc_scope_ready(s));
+	OK(evc_hold_begin(c, "above", NULL, &above));
+	OK(evc_hold_begin(s, "below", NULL, &below));
+	OK(evc_request_stop(c, 0, NULL));
+	ck_assert_int_eq(evc_join(s, &opts, NULL), EVC_DEADLINE_EXCEEDED);
+	ck_assert_int_eq(count(&g, EVC_LOG_ERROR, "stop of scope ended", NULL),
+			 1);
+	UNTIL(count(&g, EVC_LOG_ERROR, "the time of the stop is over", NULL) ==
+	      1);
+	ck_assert_int_eq(count(&g, EVC_LOG_WARNING,
+			       "-coordinator is about to end", NULL),
+			 1);
+	ck_assert_int_eq(count(&g, EVC_LOG_WARNING, "scope is about to end",
+			       NULL),
+			 0);
+	OK(evc_hold_end(s, below));
+	OK(evc_hold_end(c, above));
+	OK(evc_join(c, NULL, NULL));
+	FREE_ALL(s, c);
+}
+END_TEST
+
 /* A late join ends no stop; the next one does. */
 START_TEST(one_that_is_late_is_over_when_all_have_ended)
 {
@@ -316,6 +401,8 @@ START_TEST(the_last_chance_and_a_veto_are_warnings)
 	OK(evc_hold_begin(c, "laggard", NULL, &id));
 	OK(evc_request_stop(c, 0, NULL));
 	OK(evc_extend_stop(c, id, 0.1, "still writing", &granted));
+	/* After the answer of a join this line would not come any more. */
+	UNTIL(count(&g, EVC_LOG_WARNING, "still running", NULL) == 1);
 	ck_assert_int_eq(evc_join(c, NULL, NULL), EVC_DEADLINE_EXCEEDED);
 	ck_assert_int_eq(count(&g, EVC_LOG_WARNING, " extended by ", &l),
 			 1);
@@ -337,6 +424,9 @@ API_MAIN("log_stop", a_stop_has_a_line_when_it_begins_and_one_when_it_is_over,
 	 an_error_has_its_own_line_between_them, each_round_has_its_lines,
 	 one_that_no_join_has_ended_is_told_as_cleared,
 	 one_that_only_evc_free_ends_is_over_then,
+	 the_line_of_a_clear_is_out_when_it_returns,
+	 a_request_has_its_line_before_the_next_line_of_evc_log,
+	 after_the_end_of_a_stop_no_line_says_that_it_is_near,
 	 one_that_is_late_is_over_when_all_have_ended,
 	 scopes_that_inherit_a_stop_are_silent,
 	 the_last_chance_and_a_veto_are_warnings)

@@ -8,7 +8,7 @@
 
 #include <ev.h>
 
-enum { MOST = 512 };
+enum { MOST = 2048 };
 
 struct log {
 	pthread_mutex_t lock;
@@ -209,8 +209,28 @@ START_TEST(lines_beyond_a_thousand_are_counted)
 	g.n = 0;
 	atomic_store(&g.hang, false);
 	OK(evc_free(c));
-	ck_assert_int_eq(lines(&g), MOST);
+	ck_assert_int_eq(lines(&g), 1000 + 1);
 	HAS(g.line[0], "web: line 0");
+	HAS(g.line[1000], "500 lines of the log are lost");
+}
+END_TEST
+
+START_TEST(a_storm_of_evc_log_leaves_places_to_the_library)
+{
+	evc_coord *c = logged(NULL);
+	int i;
+
+	atomic_store(&g.hang, true);
+	evc_log(c, EVC_LOG_INFO, NULL, "first");
+	UNTIL(lines(&g) == 1);
+	for (i = 0; i < 1500; i++)
+		evc_log(c, EVC_LOG_INFO, NULL, "line %d", i);
+	OK(evc_request_stop(c, 0, NULL));
+	OK(evc_join(c, NULL, NULL));
+	atomic_store(&g.hang, false);
+	OK(evc_free(c));
+	ck_assert_int_eq(count(&g, "stop of web ended after"), 1);
+	ck_assert_int_eq(count(&g, "stop of web requested"), 1);
 }
 END_TEST
 
@@ -250,4 +270,5 @@ API_MAIN("log_thread", the_line_of_a_request_comes_while_the_loop_hangs,
 	 lines_come_while_a_hook_holds_the_helper_without_any_join,
 	 a_hook_that_hangs_holds_up_no_join,
 	 lines_beyond_a_thousand_are_counted,
+	 a_storm_of_evc_log_leaves_places_to_the_library,
 	 a_hook_may_request_the_stop_and_may_not_free)
