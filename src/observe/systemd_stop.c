@@ -127,8 +127,8 @@ look_at_stop(struct evc__systemd *sd, struct evc__progress *p, char *status,
 	const evc_escalation_opts *o = evc__escalation(c);
 	/* The last moment of the budget, extended or not. */
 	double most = o->hard_end > o->budget ? o->hard_end : o->budget;
-	struct text t = evc__lines_in(status, STATUS_SIZE);
-	char names[STATUS_SIZE / 2];
+	struct text t = evc__lines_in(status, STATUS_SIZE), silent;
+	char names[STATUS_SIZE / 2], loops[STATUS_SIZE / 2];
 	uint64_t w, end, now;
 	unsigned left;
 	bool ours;
@@ -144,13 +144,17 @@ look_at_stop(struct evc__systemd *sd, struct evc__progress *p, char *status,
 		return false;
 	}
 	left = evc__names(c, NULL, true, 0, names, sizeof names);
-	if (left == 0)
-		evc__text_add(&t, "stopped");
-	else {
+	silent = evc__text_in(loops, sizeof loops);
+	evc__text_silent_loops(&silent, c);
+	if (left > 0)
 		evc__text_fmt(&t, "stopping: %u member%s left: %s", left,
 			      left == 1 ? "" : "s", names);
+	else if (silent.len > 0)
+		evc__text_fmt(&t, "stopping: %s", loops + strlen("; "));
+	if (t.len > 0)
 		add_asker(&t, c, w);
-	}
+	else
+		evc__text_add(&t, "stopped");
 	/* The end of our own looper is no progress. */
 	ours = sd->looper != 0 && evc__id_find(c, sd->looper) != NULL;
 	*p = (struct evc__progress){
@@ -189,10 +193,26 @@ add_extension(const struct evc__systemd *sd, struct text *t,
 			      (unsigned long long)(ns / 1000));
 }
 
+/* The watchdog's looper ends at once: on a loop that hangs a stop would not end
+   the looper, and a list would name the looper as late. */
+static void
+end_looper(struct evc__systemd *sd)
+{
+	evc_coord *c = sd->c;
+	struct evc__entry *e;
+
+	sync_lock(&c->lock);
+	e = sd->looper != 0 ? evc__id_find(c, sd->looper) : NULL;
+	if (e != NULL && e->on_loop)
+		(void)c->member.looper_ops->remove(e);
+	sync_unlock(&c->lock);
+}
+
 /* The job sees the stop for the first time. */
 static void
 begin_stop(struct evc__systemd *sd, uint32_t stop, uint64_t now)
 {
+	end_looper(sd);
 	sd->stop = stop;
 	sd->status_due = now;
 	/* The looper ends now, in the middle of its interval. */

@@ -400,6 +400,50 @@ START_TEST(during_a_stop_it_goes_on)
 }
 END_TEST
 
+struct hung {
+	struct manager *m;
+	evc_coord *c;
+	ev_timer timer;
+};
+
+static void
+hang_in_stop(struct ev_loop *loop, ev_timer *w, int revents)
+{
+	struct hung *h = w->data;
+	char text[600];
+
+	(void)loop;
+	(void)revents;
+	OK(evc_request_stop(h->c, 0, NULL));
+	UNTIL(strstr(manager_last(h->m, "STATUS=", text, sizeof(text)),
+		     "loop home has not turned") != NULL);
+	HAS(text, "stopping: loop home has not turned: in a callback of the "
+		  "application; requested by");
+	/* None of the library's own is to blame. */
+	ck_assert(!manager_heard(h->m, "STATUS=stopping: 1 member"));
+	ck_assert_int_eq(watchdogs(h->c), 0);
+}
+
+START_TEST(a_loop_that_hangs_is_to_blame_and_not_the_watchdog)
+{
+	evc_systemd_opts o = { .watchdog = 0.01, .status_every = 0.01 };
+	struct ev_loop *loop = ev_loop_new(0);
+	struct manager m;
+	struct hung h = { .m = &m };
+
+	manager_begin(&m, true);
+	h.c = manager_told(&m, loop, NULL, &o);
+	ck_assert_int_eq(watchdogs(h.c), 1);
+	h.timer.data = &h;
+	ev_timer_init(&h.timer, hang_in_stop, 0.05, 0);
+	ev_timer_start(loop, &h.timer);
+	OK(evc_run(h.c, NULL, NULL));
+	OK(evc_free(h.c));
+	ev_loop_destroy(loop);
+	manager_end(&m);
+}
+END_TEST
+
 START_TEST(after_a_clear_there_is_one_again)
 {
 	evc_systemd_opts o = { .watchdog = 0.01 };
@@ -543,6 +587,8 @@ main(void)
 		a_home_that_has_run_counts_and_one_that_has_not_does_not);
 	tcase_add_loop_test(tcase, a_loop_that_goes_is_not_waited_for, 0, 2);
 	tcase_add_loop_test(tcase, during_a_stop_it_goes_on, 0, 2);
+	tcase_add_test(tcase,
+		       a_loop_that_hangs_is_to_blame_and_not_the_watchdog);
 	tcase_add_test(tcase, after_a_clear_there_is_one_again);
 	tcase_add_test(tcase,
 		       started_while_a_stop_stands_it_comes_with_the_clear);
