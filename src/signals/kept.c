@@ -2,9 +2,9 @@
 /*
  * Signals that came before the first join, with EVC_SIGNALS_AT_JOIN: a handler
  * keeps them, and the join requests the stop, so that the join drives the
- * phases.
- * Called by: signals.c, in its handler and at the begin of a join.
- * Locks: none; atomics: kept[], stop.n_driving.
+ * phases.  The helper thread writes a line about each.
+ * Called by: signals.c, in its handler, in its job and at the begin of a join.
+ * Locks: telling, for the lines; atomics: kept[], untold[], stop.n_driving.
  */
 #include "core/core.h"
 #include "signals/signals.h"
@@ -12,24 +12,59 @@
 /* atomic: handlers -> the join; evc__sender of the first signal and of the
    second, 0: none */
 static _Atomic uint64_t kept[2];
+/* atomic: handlers -> the helper, or the join: the same, until it has a line */
+static _Atomic uint64_t untold[2];
+/* The lines come in order, and before the request of the join. */
+static pthread_mutex_t telling = PTHREAD_MUTEX_INITIALIZER;
 
 bool
 evc__signal_keep(evc_coord *c, uint64_t sender)
 {
-	uint64_t none = 0;
+	uint64_t none = 0, second = 0;
+	int i;
 
 	if ((sync_load_sc(&c->word) & WORD_FLAG) ||
 	    sync_load_sc(&c->stop.n_driving) > 0)
 		return false;
-	if (!sync_cas(&kept[0], &none, sender)) {
-		none = 0;
-		(void)sync_cas(&kept[1], &none, sender);
-	}
+	i = sync_cas(&kept[0], &none, sender)	? 0 :
+	    sync_cas(&kept[1], &second, sender) ? 1 :
+						  -1;
 	/* A join raises n_driving, then looks for signals; so the join or this
 	   handler finds the signal. */
 	if (sync_load_sc(&c->stop.n_driving) > 0)
 		evc__signals_kept_request(c);
+	else if (i >= 0) {
+		sync_store_sc(&untold[i], sender);
+		evc__helper_ring(c);
+	}
 	return true;
+}
+
+void
+evc__signals_kept_log(evc_coord *c)
+{
+	uint64_t sender;
+	char buf[96];
+	int i;
+
+	sync_lock(&telling);
+	for (i = 0; i < 2; i++) {
+		struct text t = evc__text_in(buf, sizeof buf);
+
+		sender = sync_xchg(&untold[i], 0);
+		if (sender == 0)
+			continue;
+		evc__text_sender(&t, sender);
+		evc_log(c, EVC_LOG_INFO, NULL, "%s is kept until a join begins",
+			buf);
+	}
+	sync_unlock(&telling);
+}
+
+void
+evc__signals_kept_inherited(void)
+{
+	sync_lock_init(&telling);
 }
 
 void
@@ -40,8 +75,11 @@ evc__signals_kept_request(evc_coord *c)
 
 	if (first != 0)
 		evc__signal_request(c, first, false, 0);
-	if (second != 0)
+	if (second != 0) {
 		evc__signal_request(c, second, true, 0);
+		/* For the line in the log. */
+		evc__helper_ring(c);
+	}
 }
 
 int
@@ -55,4 +93,6 @@ evc__signals_kept_forget(void)
 {
 	sync_store(&kept[0], 0);
 	sync_store(&kept[1], 0);
+	sync_store(&untold[0], 0);
+	sync_store(&untold[1], 0);
 }

@@ -10,8 +10,15 @@
 
 #define N_REFUSED 16
 
-/* atomic: handlers -> the helper; evc__sender of a refused signal, 0: free */
-static _Atomic uint64_t refused[N_REFUSED];
+/* A handler or the helper has taken the slot; no evc__sender. */
+#define TAKEN UINT64_C(1)
+
+/* atomic: handlers -> the helper */
+static struct {
+	_Atomic uint64_t sender; /* evc__sender of a refused signal, 0: free */
+	_Atomic uint32_t number; /* the first refused signal is 1; read and
+				    written while the slot is taken */
+} refused[N_REFUSED];
 /* atomic: handlers -> the helper: all refused signals; refused signals that
    found no free slot */
 static _Atomic uint32_t n_refused, n_lost;
@@ -19,15 +26,19 @@ static _Atomic uint32_t n_refused, n_lost;
 void
 evc__signal_refused(evc_coord *c, uint64_t sender)
 {
-	uint32_t first = sync_add(&n_refused, 1), i;
+	uint32_t first = sync_add(&n_refused, 1), i, at = 0;
 	uint64_t none;
 
 	for (i = 0; i < N_REFUSED; i++) {
+		at = (first + i) % N_REFUSED;
 		none = 0;
-		if (sync_cas(&refused[(first + i) % N_REFUSED], &none, sender))
+		if (sync_cas(&refused[at].sender, &none, TAKEN))
 			break;
 	}
-	if (i == N_REFUSED)
+	if (i < N_REFUSED) {
+		sync_store(&refused[at].number, first + 1);
+		sync_store_sc(&refused[at].sender, sender);
+	} else
 		sync_add(&n_lost, 1);
 	evc__helper_ring(c);
 }
@@ -36,20 +47,23 @@ void
 evc__signals_refused_log(evc_coord *c)
 {
 	char buf[96];
-	uint32_t all = sync_load(&n_refused), i, lost;
+	uint32_t all = sync_load(&n_refused), i, at, number, lost;
 	uint64_t sender;
 
 	/* The slot that would be filled next is the oldest. */
 	for (i = 0; i < N_REFUSED; i++) {
 		struct text t = evc__text_in(buf, sizeof buf);
 
-		sender = sync_xchg(&refused[(all + i) % N_REFUSED], 0);
-		if (sender == 0)
+		at = (all + i) % N_REFUSED;
+		sender = sync_load_sc(&refused[at].sender);
+		if (sender == 0 || sender == TAKEN ||
+		    !sync_cas(&refused[at].sender, &sender, TAKEN))
 			continue;
+		number = sync_load(&refused[at].number);
+		sync_store_sc(&refused[at].sender, 0);
 		evc__text_sender(&t, sender);
 		evc_log(c, EVC_LOG_WARNING, NULL,
-			"%s was refused; refused so far: %u", buf,
-			sync_load(&n_refused));
+			"%s was refused; refused so far: %u", buf, number);
 	}
 	lost = sync_xchg(&n_lost, 0);
 	if (lost > 0)
@@ -64,7 +78,7 @@ evc__signals_refused_forget(void)
 	unsigned i;
 
 	for (i = 0; i < N_REFUSED; i++)
-		sync_store(&refused[i], 0);
+		sync_store(&refused[i].sender, 0);
 	sync_store(&n_refused, 0);
 	sync_store(&n_lost, 0);
 }

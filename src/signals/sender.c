@@ -70,6 +70,6 @@ evc__signal_request(evc_coord *c, uint64_t sender, bool cuts, uint32_t stop)
 
 	evc__text_sender(&t, sender);
 	if (cuts)
-		evc__text_add(&t, ", which cuts the grace");
+		evc__text_add(&t, CUTS_GRACE);
 	evc__request(c, &q);
 }

@@ -165,17 +165,19 @@ requests_report(int n)
 	       !(now.sa_flags & SA_SIGINFO) && now.sa_handler == handler;
 }
 
-/* Helper thread: the job of a coordinator with an `allow`. */
+/* Helper thread: the job of a coordinator that refuses or keeps signals. */
 static uint64_t
-log_refused(evc_coord *c, struct evc__helper_job *k)
+log_signals(evc_coord *c, struct evc__helper_job *k)
 {
 	(void)k;
-	if (sync_load_sc(&owner) == c)
+	if (sync_load_sc(&owner) == c) {
 		evc__signals_refused_log(c);
+		evc__signals_kept_log(c);
+	}
 	return SYNC_FOREVER;
 }
 
-/* Lock held: let the helper write lines about refused signals of c.  The job
+/* Lock held: let the helper write lines about signals of c.  The job
    stays until c is freed, because evc_signals_stop may be called inside the
    job, by the log hook.  false: no memory, or no helper. */
 static bool
@@ -188,7 +190,7 @@ add_job(evc_coord *c)
 		job = sync_alloc(1, sizeof *job);
 		if (job == NULL)
 			return false;
-		job->run = log_refused;
+		job->run = log_signals;
 		list_init(&job->node);
 		c->life.refused_job = job;
 	}
@@ -270,8 +272,10 @@ static void
 join_begins(evc_coord *c)
 {
 	evc__readers_enter(&inside);
-	if (sync_load_sc(&owner) == c)
+	if (sync_load_sc(&owner) == c) {
+		evc__signals_kept_log(c);
 		evc__signals_kept_request(c);
+	}
 	evc__readers_leave(&inside);
 }
 
@@ -315,7 +319,8 @@ install_handlers(evc_coord *c, const evc_signals_opts *o)
 					   "for a dump",
 					   signo[i]);
 	evc__signals_refused_forget();
-	if (o->allow != NULL && c->log.fn != NULL && !add_job(c))
+	if ((o->allow != NULL || (o->flags & EVC_SIGNALS_AT_JOIN)) &&
+	    c->log.fn != NULL && !add_job(c))
 		return evc__refuse(-EVC_RESOURCE_EXHAUSTED,
 				   "evc_signals_start: no memory, or no helper "
 				   "thread");
@@ -356,6 +361,7 @@ fork_reset(void)
 {
 	sync_store(&inside.n, 0);
 	sync_lock_init(&lock);
+	evc__signals_kept_inherited();
 }
 
 static evc_status
@@ -415,6 +421,7 @@ evc_signals_stop(evc_coord *c)
 				 c->name);
 	else {
 		disarm_signals(c);
+		evc__signals_kept_log(c);
 		evc__signals_kept_request(c);
 	}
 	sync_unlock(&lock);

@@ -33,12 +33,16 @@ void evc__text_sender(struct text *t, uint64_t sender);
 void evc__signal_request(evc_coord *c, uint64_t sender, bool cuts,
 			 uint32_t stop);
 
-/* ---- kept.c: signals that wait for a join; signal-safe ---- */
+/* ---- kept.c: signals that wait for a join; signal-safe but for the log ---- */
 
 /* Keep the signal if c has neither a stop nor a join in progress. */
 bool evc__signal_keep(evc_coord *c, uint64_t sender);
 /* Request the stop for the signals kept, if there are any. */
 void evc__signals_kept_request(evc_coord *c);
+/* No lock: write a line about each signal kept that has none. */
+void evc__signals_kept_log(evc_coord *c);
+/* In a fork child: no thread writes such lines. */
+void evc__signals_kept_inherited(void);
 /* The first signal kept, or 0. */
 int evc__signals_kept(void);
 /* No handler runs: forget the signals kept. */

@@ -175,6 +175,44 @@ log_begin(evc_coord *c)
 	sync_store(&c->log.begun, n);
 }
 
+/* Has a second signal cut the grace of stop n, without a line so far? */
+static bool
+cut_is_news(const evc_coord *c, uint32_t n)
+{
+	return n != 0 && n != sync_load(&c->log.cut) &&
+	       evc__grace_cut_at(c, n) != 0;
+}
+
+/* "second SIGTERM from pid n, uid n: the grace is cut to 1.000 s" */
+static void
+log_cut(evc_coord *c)
+{
+	uint64_t w = sync_load(&c->word), ns = sync_load(&c->wake.cut_grace_ns);
+	uint32_t n = present_stop(w);
+	char line[320];
+	struct text t = evc__lines_in(line, sizeof line);
+	const char *end = NULL;
+	evc_reason r;
+	unsigned i;
+
+	if (!cut_is_news(c, n))
+		return;
+	for (i = 0; i < c->stop.n_slots && end == NULL; i++)
+		if (evc__reason_copy(c, i, w, &r) && r.kind == EVC_BY_SIGNAL)
+			end = strstr(r.text, CUTS_GRACE);
+	/* The reason of a signal that was kept comes after the cut; there may
+	   also have been no place for the reason. */
+	if (end == NULL && !(w & WORD_JOINED))
+		return;
+	evc__text_fmt(&t, "%s: second %.*s: the grace is cut to %.3f s",
+		      c->name, end != NULL ? (int)(end - r.text) : 6,
+		      end != NULL ? r.text : "signal", (double)ns / 1e9);
+	if (ns != SYNC_FOREVER && n != sync_load(&c->log.over))
+		evc__log_put(c, EVC_LOG_WARNING, end != NULL ? r.real_ns : 0,
+			     end != NULL ? &r : NULL, line);
+	sync_store(&c->log.cut, n);
+}
+
 bool
 evc__log_over_due(evc_coord *c, uint64_t w)
 {
@@ -208,7 +246,7 @@ has_news(evc_coord *c)
 	uint32_t n = present_stop(w), last = sync_load(&c->log.begun);
 
 	return (n != last && (n != 0 || last != sync_load(&c->log.over))) ||
-	       WORD_ERR_CODE(w) != 0 || (w & WORD_JOINED);
+	       cut_is_news(c, n) || WORD_ERR_CODE(w) != 0 || (w & WORD_JOINED);
 }
 
 /* Lock held. */
@@ -220,6 +258,7 @@ log_news(evc_coord *c)
 	if (c->log.fn == NULL)
 		return;
 	log_begin(c);
+	log_cut(c);
 	log_errors(c);
 	w = sync_load(&c->word);
 	/* A join has closed the round. */

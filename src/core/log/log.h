@@ -23,8 +23,9 @@ struct evc__coord_log {
 	uint32_t late;   /* number of the last stop with a line for a join that
 			    left members alive */
 	/* atomic, changed under the lock: numbers of the last stop with a line
-	   for its begin, and of the last stop with a line for its end */
-	_Atomic uint32_t begun, over;
+	   for its begin, of the last stop with a line for its end, and of the
+	   last stop with a line for the cut of its grace */
+	_Atomic uint32_t begun, over, cut;
 };
 
 /* A line, or several that no other line may part. */

@@ -194,6 +194,9 @@ void evc__took(evc_coord *c, double seconds);
 
 /* ---- cut_grace.c ---- */
 
+/* The end of the text of the reason that has cut the grace. */
+#define CUTS_GRACE ", which cuts the grace"
+
 /* Signal-safe: cut the grace of the joins of the stop with this number. */
 void evc__cut_grace(evc_coord *c, uint32_t stop);
 /* The stop with this number was cleared. */

@@ -147,6 +147,108 @@ START_TEST(a_join_that_stops_first_has_the_signal_as_its_reason)
 }
 END_TEST
 
+/* ---- the log ---- */
+
+static struct {
+	pthread_mutex_t lock;
+	char line[16][160];
+	int n;
+} said = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+static void
+keep_line(int level, const char *line, const evc_reason *r, void *arg)
+{
+	(void)level;
+	(void)r;
+	(void)arg;
+	pthread_mutex_lock(&said.lock);
+	ck_assert_int_lt(said.n, 16);
+	snprintf(said.line[said.n++], sizeof(said.line[0]), "%s", line);
+	pthread_mutex_unlock(&said.lock);
+}
+
+static int
+n_said(void)
+{
+	int n;
+
+	pthread_mutex_lock(&said.lock);
+	n = said.n;
+	pthread_mutex_unlock(&said.lock);
+	return n;
+}
+
+static evc_coord *
+logging(const evc_signals_opts *o)
+{
+	evc_config cfg = { .name = "web", .log = keep_line };
+	evc_coord *c = new_coord_with(NULL, &cfg);
+
+	OK(evc_signals_start(c, o));
+	return c;
+}
+
+START_TEST(each_signal_that_is_kept_has_a_line)
+{
+	evc_signals_opts o = { .flags = EVC_SIGNALS_AT_JOIN };
+	evc_coord *c = logging(&o);
+	char line[160];
+	int i;
+
+	raise(SIGTERM);
+	/* The helper writes the line, or the join that comes at once. */
+	if (_i == 0)
+		UNTIL(n_said() == 1);
+	raise(SIGINT);
+	if (_i == 0)
+		UNTIL(n_said() == 2);
+	raise(SIGTERM); /* not kept */
+	OK(evc_join(c, NULL, NULL));
+	ck_assert_int_eq(n_said(), 5);
+	for (i = 0; i < 2; i++) {
+		snprintf(line, sizeof(line),
+			 "web: %s from pid %d, uid %d is kept until a join "
+			 "begins",
+			 i ? "SIGINT" : "SIGTERM", (int)getpid(),
+			 (int)getuid());
+		ck_assert_str_eq(said.line[i], line);
+	}
+	HAS(said.line[2], "stop of web requested: OK (0): SIGTERM from pid");
+	HAS(said.line[3], "web: second SIGINT from pid");
+	HAS(said.line[3], ": the grace is cut to 1.000 s");
+	HAS(said.line[4], "stop of web ended after");
+	OK(evc_free(c));
+}
+END_TEST
+
+START_TEST(the_second_signal_has_a_line_before_the_end)
+{
+	evc_signals_opts o = { .short_grace = _i ? EVC_NO_GRACE : 0.05 };
+	evc_join_opts patient = { .grace = INFINITY };
+	evc_coord *c = logging(&o);
+	char line[160];
+	struct joiner j;
+	evc_id hold = 0;
+
+	OK(evc_hold_begin(c, "stuck", NULL, &hold));
+	join_begin(&j, c, patient.grace, 0);
+	raise(SIGINT);
+	UNTIL(n_said() == 1);
+	raise(SIGTERM);
+	raise(SIGTERM);
+	ck_assert_int_eq(join_end(&j), EVC_DEADLINE_EXCEEDED);
+	HAS(said.line[0], "stop of web requested: OK (0): SIGINT from pid");
+	snprintf(line, sizeof(line),
+		 "web: second SIGTERM from pid %d, uid %d: the grace is cut to "
+		 "%.3f s",
+		 (int)getpid(), (int)getuid(), _i ? 0 : 0.05);
+	ck_assert_str_eq(said.line[1], line);
+	OK(evc_hold_end(c, hold));
+	OK(evc_join(c, NULL, NULL));
+	OK(evc_free(c));
+}
+END_TEST
+
 /* ---- a second and a third ---- */
 
 START_TEST(the_second_is_kept_too_and_cuts_the_grace)
@@ -353,6 +455,9 @@ main(void)
 	tcase_add_test(tcase, nor_is_one_while_a_stop_stands);
 	tcase_add_test(tcase,
 		       a_join_that_stops_first_has_the_signal_as_its_reason);
+	tcase_add_loop_test(tcase, each_signal_that_is_kept_has_a_line, 0, 2);
+	tcase_add_loop_test(tcase, the_second_signal_has_a_line_before_the_end,
+			    0, 2);
 	tcase_add_test(tcase, the_second_is_kept_too_and_cuts_the_grace);
 	tcase_add_test(tcase, the_third_exits_during_the_set_up);
 	tcase_add_test(tcase, a_set_up_that_ends_without_a_join_is_told);
