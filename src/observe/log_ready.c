@@ -52,25 +52,42 @@ kind_name(unsigned kind)
 	return kind < sizeof name / sizeof name[0] ? name[kind] : "?";
 }
 
-/* A field with its value in quotes; the value has no quotes inside. */
+/* A field with its value in quotes; a backslash stands before each quote and
+   backslash of the value. */
 static void
 add_quoted(struct text *t, const char *key, const char *value)
 {
-	size_t from, n;
+	size_t n;
 
 	evc__text_fmt(t, " %s=\"", key);
-	from = t->len;
-	evc__text_add(t, value);
-	n = strlen(t->buf);
-	for (; from < n; from++)
-		if (t->buf[from] == '"')
-			t->buf[from] = '\'';
+	for (;;) {
+		n = strcspn(value, "\"\\");
+		evc__text_fmt(t, "%.*s", (int)n, value);
+		value += n;
+		if (*value == '\0')
+			break;
+		evc__text_add(t, *value++ == '"' ? "\\\"" : "\\\\");
+	}
 	evc__text_add(t, "\"");
+}
+
+/* A field with quotes only where a reader could take the value for more than
+   one. */
+static void
+add_plain(struct text *t, const char *key, const char *value)
+{
+	if (value[strcspn(value, " =\"\\[]")] != '\0')
+		add_quoted(t, key, value);
+	else
+		evc__text_fmt(t, " %s=%s", key, value);
 }
 
 static void
 add_fields(struct text *t, const evc_reason *r)
 {
+	char at[sizeof r->file + 16];
+	struct text place = evc__text_in(at, sizeof at);
+
 	evc__text_fmt(t, " [code=%s", evc_status_name(r->code));
 	/* A line about late members has no reason. */
 	if (r->kind != 0)
@@ -84,10 +101,12 @@ add_fields(struct text *t, const evc_reason *r)
 		evc__text_fmt(t, " tid=%d", r->tid);
 	if (r->err != 0)
 		evc__text_fmt(t, " errno=%d", r->err);
-	if (r->file[0] != '\0')
-		evc__text_fmt(t, " at=%s:%d", r->file, r->line);
+	if (r->file[0] != '\0') {
+		evc__text_fmt(&place, "%s:%d", r->file, r->line);
+		add_plain(t, "at", at);
+	}
 	if (r->func[0] != '\0')
-		evc__text_fmt(t, " func=%s", r->func);
+		add_plain(t, "func", r->func);
 	evc__text_add(t, "]");
 }
 

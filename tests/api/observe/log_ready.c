@@ -92,7 +92,7 @@ START_TEST(a_line_has_time_level_and_fields)
 	evc_log_stderr(EVC_LOG_ERROR, "c: error", &r, NULL);
 	snprintf(want, sizeof(want),
 		 "^" TIME " evcoord\\[%d\\] error: c: error \\[code=DATA_LOSS "
-		 "kind=error round=5 by=\"the 'writer'\" id=6 tid=34 errno=%d "
+		 "kind=error round=5 by=\"the \\\\\"writer\\\\\"\" id=6 tid=34 errno=%d "
 		 "at=disk.c:12 func=flush\\]\n$",
 		 (int)getpid(), EIO);
 	looks_like(written(&k, buf, sizeof(buf)), want);
@@ -105,6 +105,25 @@ START_TEST(a_line_has_time_level_and_fields)
 	looks_like(written(&k, buf, sizeof(buf)),
 		   "^" TIME " evcoord\\[[0-9]+\\] warning: c: late\n$");
 	ck_assert_str_eq(written(&k, buf, sizeof(buf)), "");
+	capture_end(&k);
+}
+END_TEST
+
+/* Names and places may come from anywhere. */
+START_TEST(no_value_of_a_field_looks_like_another_field)
+{
+	evc_reason r = { .code = EVC_OK, .line = 1, .kind = EVC_BY_REQUEST };
+	struct capture k;
+	char buf[2048];
+
+	strcpy(r.who, "x\" code=\\OK\n");
+	strcpy(r.file, "f.c\" by=\"root");
+	strcpy(r.func, "g h=1");
+	capture_begin(&k);
+	evc_log_stderr(EVC_LOG_ERROR, "c: error", &r, NULL);
+	HAS(written(&k, buf, sizeof(buf)),
+	    " by=\"x\\\" code=\\\\OK\\n\" at=\"f.c\\\" by=\\\"root:1\" "
+	    "func=\"g h=1\"]\n");
 	capture_end(&k);
 }
 END_TEST
@@ -343,6 +362,7 @@ START_TEST(a_coordinator_speaks_by_it)
 END_TEST
 
 API_MAIN("log_ready", a_line_has_time_level_and_fields,
+	 no_value_of_a_field_looks_like_another_field,
 	 the_journal_gets_the_level_and_no_time,
 	 a_line_is_one_line_however_long_it_is,
 	 lines_of_several_threads_do_not_mix,
