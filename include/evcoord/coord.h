@@ -31,10 +31,11 @@ evc_new(struct ev_loop *home, const evc_config *cfg, evc_coord **ret_c);
  * live, a join waits, a thread waits for a stop that was not requested, a
  * cancel hook is pushed, c has scopes or conditions, a loop of another thread
  * is attached, or evc_run or evc_reactor_run runs a loop of c; evc_last_error()
- * names the obstacle.  The call waits for a stop hook that runs on the helper
- * thread, for a wake-up of members that is under way, for ends, joins and waits
- * of members that are still returning on other threads, and, a second at most,
- * for a thread whose function has returned.  Hooks that are due and did not
+ * names the obstacle.  The call waits for ends, joins and waits of members that
+ * are still returning on other threads, and, a second at most, for a thread
+ * whose function has returned, and for a function of the program's that runs on
+ * the helper thread, such as a stop hook or a wake-up of members: a function
+ * that hangs there is an obstacle, too.  Hooks that are due and did not
  * begin are dropped.  Registered threads that have ended are reaped first.  The
  * callback of evc_join_start may free c as its last touch.  A request by a
  * thread that is no member must not run beside evc_free.

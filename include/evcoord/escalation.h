@@ -153,8 +153,10 @@ evc_stop_left(const evc_coord *c);
  * EVC_NO_HOME; so does a cancel hook of a thread that is no member.  The
  * calling thread's loops are detached and may be destroyed; members on these
  * loops end without a call, but for runners, which the helper thread asks from
- * then on.  Signal handlers that belong to c are restored at once.  When no
- * member is alive, the call does the same as evc_free.
+ * then on.  Signal handlers that belong to c are restored at once.  A stop hook
+ * or another function that hangs on the helper thread is left behind, too,
+ * after 0.1 s, and its return counts as an end.  When no member is alive, and
+ * no function hangs there, the call does the same as evc_free.
  *
  * Thread:    any; with a home, that loop's thread, outside ev_run.
  * Ownership: c, its reactors and its scopes are not the caller's any more,

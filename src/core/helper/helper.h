@@ -20,6 +20,8 @@ struct evc__coord_helper {
 				       coordinator */
 	struct list jobs;         /* jobs of c; see job.h */
 	uint32_t job_pass;        /* passes over the jobs so far */
+	/* atomic: the helper -> evc_free: threads of the helper that serve c */
+	_Atomic uint32_t n_inside;
 };
 
 /* Lock held: make the tree's helper thread unless there is one, and let the
@@ -35,6 +37,9 @@ void evc__helper_ring(evc_coord *c);
 void evc__helper_end(evc_coord *c);
 /* Is the calling thread a thread of the helper? */
 bool evc__helper_is_self(const evc_coord *c);
+/* Lock held: does a thread of the helper serve c, not counting the calling
+   thread? */
+bool evc__helper_inside(const evc_coord *c);
 /* Any thread but the helper, in a stop: make another thread if the helper hangs
    in a function of the user's.  c's lock may be held. */
 void evc__helper_relieve(evc_coord *c);

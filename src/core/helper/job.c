@@ -76,7 +76,7 @@ evc__helper_jobs_run(evc_coord *c)
 
 	sync_lock(&c->lock);
 	pass = ++c->helper.job_pass;
-	while ((job = next_job(c, pass)) != NULL) {
+	while (!c->life.dying && (job = next_job(c, pass)) != NULL) {
 		job->pass = pass;
 		job->running++;
 		sync_unlock(&c->lock);

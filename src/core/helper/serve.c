@@ -30,6 +30,8 @@ static __thread struct evc__helper *self_helper;
    a flag to set when this coordinator is freed meanwhile. */
 static __thread const evc_coord *joining;
 static __thread bool *joining_gone;
+/* The coordinator that this thread serves now, or NULL. */
+static __thread const evc_coord *serving;
 
 /* Tree's lock held, because the leader changes under this lock.  Store when the
    leader began to serve its present client (0: no client); a join that reads an
@@ -48,6 +50,27 @@ evc__helper_inherited(void)
 	if (joining != NULL)
 		*joining_gone = true;
 	joining = NULL;
+	serving = NULL;
+}
+
+/* No lock: enter c, so that evc_free waits for this thread, or is refused.
+   false: c is being freed. */
+static bool
+enter_coord(evc_coord *c)
+{
+	if (!evc__refgate_enter(&c->life.gate))
+		return false;
+	sync_add(&c->helper.n_inside, 1);
+	serving = c;
+	return true;
+}
+
+static void
+leave_coord(evc_coord *c)
+{
+	serving = NULL;
+	sync_sub(&c->helper.n_inside, 1);
+	evc__refgate_leave(&c->life.gate);
 }
 
 /* To be called after each function of the user's.  If the function has forked,
@@ -88,8 +111,8 @@ drive_scope_join(struct evc__client *client, uint64_t *ret_wait)
 	return true;
 }
 
-/* Tree's lock held, given up meanwhile.  The caller has entered the refgate of
-   the client's coordinator; this function leaves the refgate. */
+/* Tree's lock held, given up meanwhile.  The caller has entered the client's
+   coordinator; this function leaves the coordinator. */
 static void
 serve_client(struct evc__helper *h, struct evc__client *client, uint32_t number)
 {
@@ -100,6 +123,7 @@ serve_client(struct evc__helper *h, struct evc__client *client, uint32_t number)
 	sync_unlock(&h->tree->lock);
 	/* Lines come first, because a hook may take long. */
 	h->tree->upper->log_news(c);
+	end_in_child(h);
 	h->tree->upper->drain_log(h->tree);
 	h->tree->upper->run_hooks(c, NULL);
 	end_in_child(h);
@@ -122,8 +146,9 @@ serve_client(struct evc__helper *h, struct evc__client *client, uint32_t number)
 			}
 		}
 		sync_unlock(&h->tree->lock);
-		evc__refgate_leave(&c->life.gate);
+		leave_coord(c);
 	}
+	serving = NULL;
 	sync_lock(&h->tree->lock);
 	set_serving(h, number, 0);
 }
@@ -145,7 +170,7 @@ serve_all(struct evc__helper *h, uint32_t number)
 			evc__notify_mark(&client->at);
 	}
 	while ((client = evc__notify_set_next(&h->clients, &at)) != NULL)
-		if (evc__refgate_enter(&client->c->life.gate))
+		if (enter_coord(client->c))
 			serve_client(h, client, number);
 	now = list_empty(&h->waiting) ? 0 : sync_mono();
 	LIST_EACH(n, tmp, &h->waiting) {
@@ -172,7 +197,7 @@ serve_pidfd(struct evc__helper *h, _Atomic(void *) *place)
 	sync_lock(&h->tree->lock);
 	m = sync_load(place);
 	c = m != NULL ? m->c : NULL;
-	if (c != NULL && !evc__refgate_enter(&c->life.gate))
+	if (c != NULL && !enter_coord(c))
 		c = NULL;
 	sync_unlock(&h->tree->lock);
 	if (c == NULL)
@@ -186,7 +211,8 @@ serve_pidfd(struct evc__helper *h, _Atomic(void *) *place)
 		m->ops->vanished(m);
 	sync_unlock(&c->lock);
 	c->tree->upper->run_later(c);
-	evc__refgate_leave(&c->life.gate);
+	end_in_child(h);
+	leave_coord(c);
 }
 
 /* Call the log hooks for lines that other threads have put into the queue. */
@@ -398,6 +424,12 @@ evc__helper_watch_over(struct evc__tree *tree)
 			       sync_load(&tree->n_ended) != 0 ?
 		       BACKOFF_MOST_NS :
 		       SYNC_FOREVER;
+}
+
+bool
+evc__helper_inside(const evc_coord *c)
+{
+	return sync_load_sc(&c->helper.n_inside) > (serving == c ? 1 : 0);
 }
 
 bool

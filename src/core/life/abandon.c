@@ -27,7 +27,8 @@ in_use(evc_coord *c)
 	struct list *n, *tmp;
 
 	if (sync_load_sc(&c->stop.alive) > 0 || c->wake.n_pushed > 0 ||
-	    c->life.n_conds > 0 || evc__scope_join_due(c, 0))
+	    c->life.n_conds > 0 || evc__scope_join_due(c, 0) ||
+	    evc__helper_inside(c))
 		return true;
 	LIST_EACH(n, tmp, &c->join.all)
 		if (!LIST_OF(n, struct evc__join, node)->internal)
@@ -203,7 +204,8 @@ evc_abandon(evc_coord *c)
 				   "evc_abandon: %s", c->parent != NULL ?
 				   "a scope: its parent may be abandoned" :
 				   "inside a callback on the helper thread");
-	if (evc_should_stop(c) && evc_free(c) == 0)
+	/* A function that hangs is left behind. */
+	if (evc_should_stop(c) && evc__free(c, LOG_HANGS_NS) == 0)
 		return 0;
 	sync_lock(&c->lock);
 	st = give_to_helper(c);

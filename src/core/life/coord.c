@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The life of a coordinator: new, and free with its checks.
+ * The life of a coordinator: new, and free; why_not.c has the checks.
  *
- * Called by: evc_new, evc_free; finish.c asks why not; scope.c and abandon.c
+ * Called by: evc_new, evc_free; finish.c; scope.c and abandon.c
  * take coordinators down.
  * Locks: the coordinator's, for the checks; then the refgate is closed, and no
  * other thread can reach c.  Atomics: the word.
@@ -232,120 +232,6 @@ evc__coord_make(const evc_config *k, const char *func, evc_coord *parent,
 	return 0;
 }
 
-/* Lock held: is a join in progress that keeps evc_free from freeing c?  An
-   answered blocking join does not: it only has to leave the refgate. */
-static bool
-join_waits(evc_coord *c)
-{
-	struct list *n, *tmp;
-
-	LIST_EACH(n, tmp, &c->join.all) {
-		struct evc__join *j = LIST_OF(n, struct evc__join, node);
-
-		if (!j->internal && (!j->answered || j->reactor != NULL))
-			return true;
-	}
-	return false;
-}
-
-/* Lock held: is the calling thread in a hook of c? */
-static bool
-inside_hook(evc_coord *c)
-{
-	struct list *n, *tmp;
-
-	LIST_EACH(n, tmp, &c->loop.hooks)
-		if (HOOK_OF(n)->running == evc__tid())
-			return true;
-	/* The helper thread cannot free a root, which ends the helper, nor free
-	   c inside a job. */
-	return evc__helper_is_self(c) &&
-	       (c->parent == NULL || evc__helper_jobs_inside());
-}
-
-/* Lock held: the reason in r against freeing c: another thread has work to do
-   on its loop; or NULL. */
-static const char *
-on_other_loop(evc_reactor *r)
-{
-	if (r->tid == evc__tid() || (r->loop == NULL && !r->leaving))
-		return NULL;
-	/* evc_free waits for a reactor that shares watchers. */
-	return r->owner || r->leaving ? "another thread's loop is attached: " :
-					NULL;
-}
-
-/* Lock held: add the names of the scopes of c without those of parts that will
-   have gone.  false: there are none. */
-static bool
-add_scopes(evc_coord *c, const struct evc__gone *gone, struct text *t)
-{
-	const char *mark = "it has scopes: ";
-	struct list *n, *tmp;
-
-	LIST_EACH(n, tmp, &c->scopes) {
-		if (gone->parts && SCOPE_OF(n)->life.part != NULL)
-			continue;
-		evc__text_add(t, mark);
-		evc__text_add(t, SCOPE_OF(n)->name);
-		mark = ", ";
-	}
-	return mark[0] == ',';
-}
-
-/* Lock held: add the names of the members that live.  A scope that is held
-   counts as alive, but may be freed. */
-static bool
-add_members(evc_coord *c, const struct evc__gone *gone, struct text *t)
-{
-	char names[96];
-
-	if (gone->members || sync_load_sc(&c->stop.alive) <= c->life.held ||
-	    evc__names_of(c, !gone->parts, names, sizeof names) == 0)
-		return false;
-	evc__text_add(t, "still running: ");
-	evc__text_add(t, names);
-	return true;
-}
-
-const char *
-evc__free_why_not(evc_coord *c, const struct evc__gone *gone, char *buf,
-		  size_t room)
-{
-	struct text t = evc__text_in(buf, room);
-	struct list *n, *tmp;
-
-	if (add_scopes(c, gone, &t) || add_members(c, gone, &t))
-		return buf;
-	if (c->life.thread_runs)
-		return "its thread runs";
-	if (join_waits(c))
-		return "a join waits";
-	if (c->life.n_conds > gone->n_conds)
-		return "it has queues or conditions";
-	if (sync_load_sc(&c->stop.n_waiters) > 0 && !evc_should_stop(c))
-		return "a thread waits for the stop, and none was asked for";
-	if (c->wake.n_pushed > 0)
-		return "a thread has a cancel hook pushed";
-	if (evc__log_inside(c))
-		return "inside a log hook";
-	if (inside_hook(c))
-		return "inside a stop hook";
-	LIST_EACH(n, tmp, &c->loop.reactors) {
-		evc_reactor *r = LIST_OF(n, evc_reactor, node);
-		const char *why = on_other_loop(r);
-
-		if (why != NULL) {
-			evc__text_add(&t, why);
-			evc__text_add(&t, r->name);
-			return buf;
-		}
-		if (r->driver != NULL)
-			return "its loop is being run";
-	}
-	return evc__scope_join_why_not(c);
-}
-
 void
 evc__coord_release_handlers(evc_coord *c)
 {
@@ -402,7 +288,7 @@ evc__coord_take_down(evc_coord *c)
 }
 
 const char *
-evc__coord_claim(evc_coord *c, char *buf, size_t room)
+evc__coord_claim(evc_coord *c, uint64_t ns, char *buf, size_t room)
 {
 	static const struct evc__gone none;
 	const char *why;
@@ -413,14 +299,14 @@ evc__coord_claim(evc_coord *c, char *buf, size_t room)
 	/* A thread that has ended may have left its scope. */
 	evc__later_run(c);
 	sync_lock(&c->lock);
-	why = evc__free_why_not(c, &none, buf, room);
+	why = evc__free_why_not(c, &none, ns, buf, room);
 	c->life.dying = why == NULL;
 	sync_unlock(&c->lock);
 	return why;
 }
 
 evc_status
-evc_free(evc_coord *c)
+evc__free(evc_coord *c, uint64_t ns)
 {
 	evc_status st;
 	const char *why;
@@ -428,14 +314,14 @@ evc_free(evc_coord *c)
 
 	if (c == NULL)
 		return 0;
-	st = evc__check(c, __func__);
+	st = evc__check(c, "evc_free");
 	if (st < 0)
 		return st;
 	evc__log_end(c);
-	if (!evc__log_flush(c, FREE_FLUSH_NS))
+	if (!evc__log_flush(c, ns))
 		return evc__refuse(-EVC_FAILED_PRECONDITION,
 				   "evc_free: a log hook has not returned");
-	why = evc__coord_claim(c, buf, sizeof buf);
+	why = evc__coord_claim(c, ns, buf, sizeof buf);
 	if (why != NULL)
 		return evc__refuse(-EVC_FAILED_PRECONDITION, "evc_free: %s",
 				   why);
@@ -444,4 +330,10 @@ evc_free(evc_coord *c)
 	evc__log_end(c);
 	evc__coord_take_down(c);
 	return 0;
+}
+
+evc_status
+evc_free(evc_coord *c)
+{
+	return evc__free(c, FREE_FLUSH_NS);
 }

@@ -51,7 +51,8 @@ ask_parts(evc_coord *c, struct text *t)
 		gone.n_conds = p->n_conds;
 		sync_lock(&p->scope->lock);
 		evc__members_refresh(p->scope);
-		why = evc__free_why_not(p->scope, &gone, buf, sizeof buf);
+		why = evc__free_why_not(p->scope, &gone, FREE_FLUSH_NS, buf,
+					sizeof buf);
 		sync_unlock(&p->scope->lock);
 		if (why != NULL) {
 			add_reason(t, p->scope->name);
@@ -82,7 +83,8 @@ ask_rest(evc_coord *c, struct text *t)
 	for (p = c->life.parts; p != NULL; p = p->next_)
 		gone.n_conds += p->scope == NULL ? p->n_conds : 0;
 	if (why == NULL)
-		why = evc__free_why_not(c, &gone, buf, sizeof buf);
+		why = evc__free_why_not(c, &gone, FREE_FLUSH_NS, buf,
+					sizeof buf);
 	sync_unlock(&c->lock);
 	if (why != NULL)
 		add_reason(t, why);

@@ -62,8 +62,11 @@ void evc__coord_destroy(evc_coord *c);
    still reach c. */
 void evc__coord_take_down(evc_coord *c);
 /* The checks before c is freed: the reason against it, in buf perhaps.  NULL:
-   c is to be taken down now. */
-const char *evc__coord_claim(evc_coord *c, char *buf, size_t room);
+   c is to be taken down now.  A function of the program's on the helper thread
+   has ns to return. */
+const char *evc__coord_claim(evc_coord *c, uint64_t ns, char *buf, size_t room);
+/* evc_free, which waits for functions that hang for twice ns at most. */
+evc_status evc__free(evc_coord *c, uint64_t ns);
 /* Remove the signal handlers that belong to c. */
 void evc__coord_release_handlers(evc_coord *c);
 

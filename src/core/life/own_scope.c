@@ -43,7 +43,8 @@ free_or_stop(evc_coord *s, uint64_t ns)
 
 	evc__log_end(s);
 	if (now && (s->log.fn == NULL || evc__log_flush(s, ns))) {
-		if (evc__coord_claim(s, buf, sizeof buf) == NULL) {
+		if (evc__coord_claim(s, LOG_HANGS_NS, buf, sizeof buf) ==
+		    NULL) {
 			evc__coord_take_down(s);
 			return;
 		}

@@ -10,7 +10,8 @@
 #include "base/list.h"
 #include "base/refgate.h"
 
-/* How long a free waits for a log hook. */
+/* How long a free waits for a log hook, and for a function of the program's on
+   the helper thread. */
 #define FREE_FLUSH_NS UINT64_C(1000000000)
 
 /* What will have gone before a coordinator is freed. */
@@ -20,12 +21,13 @@ struct evc__gone {
 	unsigned n_conds; /* so many of its conditions */
 };
 
-/* ---- coord.c ---- */
+/* ---- why_not.c ---- */
 
-/* Lock held: the reason against freeing c once that has gone, in buf perhaps;
-   NULL: none. */
+/* Lock held, given up meanwhile: the reason against freeing c once that has
+   gone, in buf perhaps; NULL: none.  A function of the program's on the helper
+   thread has ns to return. */
 const char *evc__free_why_not(evc_coord *c, const struct evc__gone *gone,
-			      char *buf, size_t room);
+			      uint64_t ns, char *buf, size_t room);
 
 /* ---- part.c ---- */
 

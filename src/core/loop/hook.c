@@ -173,7 +173,8 @@ evc__hooks_run(evc_coord *c, evc_reactor *r)
 			at = c->loop.hooks.next;
 		seen = w;
 		h = next_due(c, r, w, &at);
-		if (h == NULL)
+		/* evc_free does not wait for a hook that has not begun. */
+		if (h == NULL || c->life.dying)
 			break;
 		h->told = (h->told + 1) & WORD_STOPS_MASK;
 		h->running = evc__tid();
