@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "core/core.h"
 #include "core/join/join.h"
+#include "core/join/scope_join.h"
 #include "core/life/scope.h"
 #include "core/loop/post.h"
 
@@ -229,6 +230,26 @@ copy_members(evc_coord *c, struct evc__facts *f)
 	f->n_members = f->lost_members ? 0 : s.n;
 }
 
+/* No member runs `ended` of a scope, but `ended` may hang. */
+static void
+copy_ended(evc_coord *c, struct evc__facts *f)
+{
+	const struct evc__scope_join *sj = sync_load(&c->join.scope_join);
+	evc_member_info *i = &f->ended.info;
+	struct text where;
+
+	if (sj == NULL || sj->calling == 0)
+		return;
+	f->ended.tid = sj->calling;
+	i->kind = EVC_HOOK;
+	i->state = EVC_LIVE;
+	strcpy(i->name, "ended");
+	where = evc__text_in(i->where, sizeof i->where);
+	evc__text_add(&where, "on ");
+	evc__text_add(&where, c->loop.home != NULL ? c->loop.home->name :
+						     "helper thread");
+}
+
 static void
 copy_counters(evc_coord *c, struct evc__facts *f)
 {
@@ -346,6 +367,7 @@ take_facts(evc_coord *c, unsigned form, struct evc__facts *f)
 	copy_escalation(c, f);
 	copy_extensions(c, f);
 	copy_members(c, f);
+	copy_ended(c, f);
 	copy_loops(c, f);
 	sync_unlock(&c->lock);
 	copy_reasons(c, f);

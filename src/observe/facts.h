@@ -123,6 +123,7 @@ struct evc__facts {
 	unsigned n_extensions;
 	struct evc__seen *members;
 	unsigned n_members;
+	struct evc__seen ended; /* a call of `ended`; its tid is 0: none */
 	struct evc__facts_loop *loops;
 	unsigned n_loops;
 	struct evc__stats stats;

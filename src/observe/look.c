@@ -100,23 +100,28 @@ look_at_loop(struct looking *k, struct evc__facts *f, struct evc__facts_loop *l)
 		l->thread = look_at(k, l->tid, f, l, 0);
 }
 
+static void
+look_at_member(struct looking *k, struct evc__facts *f, struct evc__seen *m,
+	       bool hooks)
+{
+	if (m->tid == 0 || m->info.state != EVC_LIVE ||
+	    (m->info.kind == EVC_HOOK) != hooks)
+		return;
+	if (hooks)
+		m->thread = find_thread(f, m->tid);
+	if (m->thread == NULL)
+		m->thread = look_at(k, m->tid, f, m, m->info.id);
+}
+
 /* Members first: a running hook is on the thread of a member or of a loop. */
 static void
 look_at_members(struct looking *k, struct evc__facts *f, bool hooks)
 {
 	unsigned i;
 
-	for (i = 0; i < f->n_members; i++) {
-		struct evc__seen *m = &f->members[i];
-
-		if (m->tid == 0 || m->info.state != EVC_LIVE ||
-		    (m->info.kind == EVC_HOOK) != hooks)
-			continue;
-		if (hooks)
-			m->thread = find_thread(f, m->tid);
-		if (m->thread == NULL)
-			m->thread = look_at(k, m->tid, f, m, m->info.id);
-	}
+	for (i = 0; i < f->n_members; i++)
+		look_at_member(k, f, &f->members[i], hooks);
+	look_at_member(k, f, &f->ended, hooks);
 }
 
 static void

@@ -312,7 +312,7 @@ add_member(const struct part *p, const struct evc__seen *s)
 		evc__text_fmt(p->t, " %s", m->where);
 	evc__text_fmt(p->t, ", %s", evc__state_name(m->state));
 	/* Only the loop's own thread knows the age of a task. */
-	if (m->kind != EVC_TASK || m->age > 0)
+	if (m->id != 0 || m->age > 0)
 		evc__text_fmt(p->t, ", for %.3f s", m->age);
 	if (m->kind == EVC_LOOPER)
 		evc__text_fmt(p->t, ", %llu runs, %llu missed",
@@ -331,9 +331,11 @@ add_member(const struct part *p, const struct evc__seen *s)
 static void
 add_members(const struct part *p)
 {
-	unsigned i, n = 0;
+	unsigned i, n = p->f->ended.tid != 0;
 
 	add_line(p, 0, "members:");
+	if (n > 0)
+		add_member(p, &p->f->ended);
 	for (i = 0; i < p->f->n_members; i++)
 		/* Scopes have parts of their own. */
 		if (p->f->members[i].info.kind != EVC_SCOPE) {

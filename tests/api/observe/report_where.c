@@ -524,6 +524,38 @@ START_TEST(a_loop_in_ended_of_a_scope)
 }
 END_TEST
 
+static void
+receive_in_ended(evc_coord *s, const evc_verdict *v, void *arg)
+{
+	(void)v;
+	(void)receive(s, arg);
+}
+
+START_TEST(the_helper_in_ended_of_a_scope)
+{
+	struct receiver r = { .blocks_all = false };
+	evc_coord *c = new_coord(NULL), *s = NULL;
+	evc_scope_opts o = { .ended = receive_in_ended, .arg = &r };
+
+	OK(socketpair(AF_UNIX, SOCK_STREAM, 0, r.fd));
+	OK(evc_scope_new(c, "db", &o, &s));
+	OK(evc_scope_ready(s));
+	ck_assert_ptr_null(strstr(report(c), "hook \"ended\""));
+	OK(evc_request_stop(c, 0, NULL));
+	UNTIL(atomic_load(&r.tid) != 0);
+	until_asleep(atomic_load(&r.tid));
+	HAS(report(c), "hook \"ended\" on helper thread, live\n");
+	HAS(line_with(strstr(report(c), "hook \"ended\""), "kernel: ", NULL),
+	    "kernel: S in recvfrom");
+	ck_assert_int_eq(send(r.fd[1], "x", 1, 0), 1);
+	OK(evc_join(c, NULL, NULL));
+	ck_assert_ptr_null(strstr(report(c), "hook \"ended\""));
+	FREE_ALL(s, c);
+	close(r.fd[0]);
+	close(r.fd[1]);
+}
+END_TEST
+
 START_TEST(a_loop_in_its_set_up)
 {
 	stuck_in(NULL, true, "the setup of \"the-loop\"");
@@ -610,5 +642,6 @@ API_MAIN("report_where", state_and_system_call_are_the_kernels,
 	 a_loop_in_a_looper, a_loop_in_a_stop_hook,
 	 a_loop_in_an_on_stop_of_tasks, a_loop_in_a_runner,
 	 a_loop_in_the_callback_of_a_join, a_loop_in_ended_of_a_scope,
-	 a_loop_in_its_set_up, a_loop_that_nobody_runs,
+	 the_helper_in_ended_of_a_scope, a_loop_in_its_set_up,
+	 a_loop_that_nobody_runs,
 	 a_loop_that_was_destroyed, the_stack_of_a_silent_loop_stands_with_it)
