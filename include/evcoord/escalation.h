@@ -26,7 +26,8 @@ EVC_BEGIN_DECLS_
  * thread hangs, or the program calls no join.  A thread of the library that
  * never calls the program ends the process, after a line on standard error.
  * 0.1 s are left for the report: the log hook gets it, without a log hook
- * standard error.  The return of the last join of c that is in progress,
+ * standard error.  Children (evc_child_*) live on when the process is ended so:
+ * only a join kills them.  The return of the last join of c that is in progress,
  * evc_clear_stop and evc_free turn it off for that stop, evc_abandon for good.
  * A join that is answered has 2 s to return, which it does not inside a nested
  * run of its loop, or while a release function hangs.

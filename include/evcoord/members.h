@@ -73,12 +73,13 @@ evc_register_thread(evc_coord *c, const char *name, pthread_t t,
 		    const evc_member_opts *opts, evc_id *ret_id);
 
 /*
- * Run fn(c, arg) in the calling thread, and request the stop when the result of
- * fn is not 0 (stop_on_exception in TensorFlow's Coordinator).  A clean code
- * stops without being an error; with EVC_END_STOPS a result of 0 stops, too.
- * The guard records the result and does not return it.  Guards nest.  An
- * exception of C++ that leaves fn ends in the guard, as the result EVC_ABORTED;
- * see EXCEPTIONS in evcoord-threads(7).
+ * A guard, which is no member, so no join waits for it: run fn(c, arg) in the
+ * calling thread, and request the stop when the result of fn is not 0
+ * (stop_on_exception in TensorFlow's Coordinator).  A clean code stops without
+ * being an error; with EVC_END_STOPS a result of 0 stops, too.  The guard
+ * records the result and does not return it.  Guards nest.  An exception of C++
+ * that leaves fn ends in the guard, as the result EVC_ABORTED; see EXCEPTIONS in
+ * evcoord-threads(7).
  *
  * Thread:    any; fn runs on the caller's thread.
  * Ownership: name (NULL: the thread's) is copied.
