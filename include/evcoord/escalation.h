@@ -24,7 +24,8 @@ EVC_BEGIN_DECLS_
  * over (the budget, else the grace, else 8 s after a signal and 120 s after
  * another request), and no join of c has returned 50 ms later: a loop or a
  * thread hangs, or the program calls no join.  A thread of the library that
- * never calls the program ends the process, after a line on standard error.
+ * never calls the program ends the process, after a line on standard error with
+ * the names of the members that still run.
  * 0.1 s are left for the report: the log hook gets it, without a log hook
  * standard error.  Children (evc_child_*) live on when the process is ended so:
  * only a join kills them.  The return of the last join of c that is in progress,

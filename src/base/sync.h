@@ -89,6 +89,8 @@ int evc__seam(const char *op, const char *func, const volatile void *obj);
 /* ---- locks ---- */
 
 #define sync_lock(m) ((void)pthread_mutex_lock(SEAM_AT("lock", m)))
+/* false: another thread has the lock. */
+#define sync_trylock(m) (pthread_mutex_trylock(SEAM_AT("trylock", m)) == 0)
 #define sync_unlock(m) ((void)pthread_mutex_unlock(SEAM_AT("unlock", m)))
 #define sync_lock_init(m) ((void)pthread_mutex_init((m), NULL))
 #define sync_lock_destroy(m) ((void)pthread_mutex_destroy(m))

@@ -258,11 +258,11 @@ write_when_due(evc_coord *c, struct evc__helper_job *k)
 }
 
 bool
-evc__ending_need(evc_coord *c)
+evc__ending_need(evc_coord *c, bool at_end)
 {
 	struct ending *e;
 
-	if (c->parent == NULL && !evc__watch_need(c))
+	if (c->parent == NULL && !evc__watch_need(c, at_end))
 		return false;
 	if (c->wake.ending != NULL)
 		return true;

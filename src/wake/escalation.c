@@ -51,7 +51,7 @@ set_escalation(evc_coord *c, struct evc__escalation *l)
 		return evc__refuse(-EVC_FAILED_PRECONDITION,
 				   "evc_escalation_set: a stop was requested");
 	}
-	if (!evc__ending_need(c)) {
+	if (!evc__ending_need(c, l->o.at_end != 0)) {
 		sync_free(l);
 		return evc__refuse(-EVC_RESOURCE_EXHAUSTED,
 				   "evc_escalation_set: no memory or no helper "

@@ -18,7 +18,7 @@ make_logger(evc_coord *c)
 	if (c->log.fn == NULL)
 		return 0;
 	sync_lock(&c->lock);
-	made = evc__ending_need(c);
+	made = evc__ending_need(c, false);
 	sync_unlock(&c->lock);
 	if (made)
 		return 0;

@@ -158,7 +158,7 @@ struct evc__alive_count
 evc__count_alive(evc_coord *c, const struct evc__member *self, bool hooks,
 		 int hooks_not_of)
 {
-	struct evc__look l = { c, self, hooks, hooks_not_of };
+	struct evc__look l = { c, self, hooks, hooks_not_of, false };
 	struct evc__alive_count count = { 0, 0, 0 }, below = { 0, 0, 0 };
 	unsigned n_live;
 

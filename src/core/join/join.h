@@ -180,6 +180,8 @@ struct evc__look {
 	const struct evc__member *self;
 	bool hooks;
 	int not_of;
+	bool live; /* names: without members that have ended and were not
+		      joined yet */
 };
 /* Does m keep a join of c waiting?  self has begun this join, and does not
    count; nor do members that join c. */

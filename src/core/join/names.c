@@ -201,7 +201,8 @@ waits_for_tasks(evc_coord *c, int tid)
 	{
 		if (yes)
 			break;
-		sync_lock(&SCOPE_OF(n)->lock);
+		if (!evc__lock_tree(SCOPE_OF(n)))
+			continue;
 		yes = waits_for_tasks(SCOPE_OF(n), tid);
 		sync_unlock(&SCOPE_OF(n)->lock);
 	}
@@ -238,6 +239,8 @@ add_own(struct names *a, evc_coord *c)
 	{
 		struct evc__member *m = LIST_OF(n, struct evc__member, node);
 
+		if (a->l->live && sync_load(&m->state) != EVC_LIVE)
+			continue;
 		if (evc__keeps_waiting(a->l->top, m, a->l->self))
 			add_member(a, c, m);
 	}
@@ -283,7 +286,10 @@ add_below(struct names *a, evc_coord *c)
 
 		if (sync_load_sc(&s->stop.alive) == 0 && evc__nothing_to_call(s))
 			continue;
-		sync_lock(&s->lock);
+		if (!evc__lock_tree(s)) {
+			add_alive(a, "", s->name, " (its lock is held)", 1);
+			continue;
+		}
 		t = evc__text_in(a->path + len, sizeof a->path - len);
 		evc__text_add(&t, s->name);
 		if (c->join.n_phased > 0) {
@@ -324,7 +330,7 @@ unsigned
 evc__names(evc_coord *c, const struct evc__member *self, bool hooks,
 	   int hooks_not_of, char *buf, size_t room)
 {
-	struct evc__look l = { c, self, hooks, hooks_not_of };
+	struct evc__look l = { c, self, hooks, hooks_not_of, false };
 
 	return list_names(c, &l, true, buf, room);
 }
@@ -332,7 +338,15 @@ evc__names(evc_coord *c, const struct evc__member *self, bool hooks,
 unsigned
 evc__names_of(evc_coord *c, bool below, char *buf, size_t room)
 {
-	struct evc__look l = { c, NULL, false, 0 };
+	struct evc__look l = { c, NULL, false, 0, false };
 
 	return list_names(c, &l, below, buf, room);
+}
+
+unsigned
+evc__names_live(evc_coord *c, bool all, char *buf, size_t room)
+{
+	struct evc__look l = { c, NULL, all, 0, true };
+
+	return list_names(c, &l, all, buf, room);
 }

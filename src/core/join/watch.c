@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The watch thread, one for a tree, never calls a function of the program, so
- * nothing can hold it up.  It relieves a helper that hangs, and ends the
- * process when a stop of the root is not over in its time
- * (evc_escalation_opts.at_end).
+ * Two threads of a tree that never call a function of the program.  The watch
+ * thread relieves a helper that hangs.  With evc_escalation_opts.at_end a second
+ * thread ends the process when a stop of the root is not over in its time; this
+ * thread never waits for a lock, and allocates nothing, because a thread that
+ * hangs may hold any lock, also the lock of malloc, which the watch thread
+ * needs for a new thread.
  *
- * Called by: src/wake, which makes the thread; evc_free.
- * Locks: the tree's guards tree->watch; the root's is taken for each look.
+ * Called by: src/wake, which makes the threads; evc_free.
+ * Locks: the tree's guards tree->watch; the root's is tried for each look.
  * Atomics: watch_seq, quit, answered, reported.
  */
 #include "core/core.h"
@@ -17,6 +19,7 @@
 #include "base/spawn.h"
 #include "base/text.h"
 
+#include <math.h>
 #include <poll.h>
 #include <signal.h>
 #include <unistd.h>
@@ -35,8 +38,14 @@ struct evc__watch_thread {
 	struct evc__listener listener; /* first: tell() casts it to a watch */
 	/* set at creation */
 	evc_coord *root;
-	pthread_t thread;
-	_Atomic bool quit; /* atomic: evc_free -> the thread */
+	/* root's lock */
+	pthread_t thread, end_thread;
+	bool has_end;      /* end_thread is a thread */
+	_Atomic bool quit; /* atomic: evc_free -> the threads */
+	/* end_thread only */
+	uint32_t seen;     /* the last stop with a known end */
+	uint64_t seen_end; /* its end at the last look, by the clock of the
+			      root */
 };
 
 static void
@@ -45,39 +54,78 @@ tell_watch(struct evc__listener *l)
 	evc__watch_wake(((struct evc__watch_thread *)l)->root->tree);
 }
 
-/* No lock: how long until the process is to end, in real nanoseconds; 0: now;
-   SYNC_FOREVER: not by this stop.  Force that a join uses, or a stop that a join
-   puts off, takes its time. */
+/* Lock of c held: when the time of the stop is over.  Force that a join uses, or
+   a stop that a join puts off, takes its time. */
 static uint64_t
-until_end(evc_coord *c, uint32_t stop)
+end_of_stop(evc_coord *c, uint32_t stop, uint64_t now)
 {
-	uint64_t w, end, now, left = SYNC_FOREVER;
+	uint64_t end = evc__own_end(c), returns;
 	struct list *n, *tmp;
 
-	sync_lock(&c->lock);
-	w = sync_load_sc(&c->word);
+	LIST_EACH(n, tmp, &c->join.all) {
+		uint64_t until = LIST_OF(n, struct evc__join, node)->end_ns;
+		uint64_t force = until != 0 ? evc__deadline_left_ns(until) : 0;
+
+		if (force > 0 && end < now + force)
+			end = now + force;
+	}
+	returns = evc__returns_end(c, stop);
+	return end > returns ? end : returns;
+}
+
+/* No lock, because a thread that hangs has the lock: the end of the stop without
+   joins and extensions. */
+static uint64_t
+guess_end(evc_coord *c, uint64_t w, uint64_t now)
+{
+	const evc_reason *r = evc__reason_peek(c, WORD_WIN_SLOT(w), w);
+	const evc_escalation_opts *o = evc__escalation(c);
+	struct evc__view v = {
+		.stop = r != NULL ? r->mono_ns | 1 : now | 1,
+		.grace = evc__grace(c, 0, w),
+		.longest = INFINITY,
+		.grace_cut = evc__grace_cut_at(c, WORD_STOP_NUMBER(w)),
+		.cut_grace = sync_load(&c->wake.cut_grace_ns),
+	};
+
+	if (o->budget > 0)
+		v.more.budget = evc__after(v.stop, evc__ns(o->budget));
+	return evc__deadline(&v);
+}
+
+/* No lock: how long until the process is to end, in real nanoseconds; 0: now;
+   SYNC_FOREVER: not by this stop. */
+static uint64_t
+until_end(struct evc__watch_thread *watch, uint32_t stop)
+{
+	evc_coord *c = watch->root;
+	bool locked = evc__lock_tree(c);
+	uint64_t w = sync_load_sc(&c->word), now, end, left = SYNC_FOREVER;
+
 	if ((w & WORD_FLAG) && WORD_STOP_NUMBER(w) == stop &&
 	    sync_load_sc(&c->tree->answered) != stop &&
 	    !sync_load(&c->life.abandoned)) {
 		now = evc__now(c);
-		end = evc__own_end(c);
-		LIST_EACH(n, tmp, &c->join.all) {
-			uint64_t until =
-				LIST_OF(n, struct evc__join, node)->end_ns;
-			uint64_t force = until != 0 ?
-						 evc__deadline_left_ns(until) :
-						 0;
-
-			if (force > 0 && end < now + force)
-				end = now + force;
-		}
-		end = evc__after(end, AFTER_END_NS);
-		if (end < evc__returns_end(c, stop))
-			end = evc__returns_end(c, stop);
+		if (locked)
+			watch->seen_end = end_of_stop(c, stop, now);
+		else if (watch->seen != stop)
+			watch->seen_end = guess_end(c, w, now);
+		watch->seen = stop;
+		end = evc__after(watch->seen_end, AFTER_END_NS);
 		left = end > now ? evc__real_ns(c, end - now) : 0;
 	}
-	sync_unlock(&c->lock);
+	if (locked)
+		sync_unlock(&c->lock);
 	return left;
+}
+
+static void
+await_reported(evc_coord *c, uint32_t stop, uint64_t until)
+{
+	evc__helper_ring(c);
+	while (sync_load_sc(&c->tree->reported) != stop &&
+	       sync_mono() < until && !evc__log_hangs(c->tree))
+		evc__nap(BACKOFF_FIRST_NS);
 }
 
 void
@@ -85,17 +133,47 @@ evc__await_report(evc_coord *c, uint32_t stop, uint64_t ns)
 {
 	uint64_t until = evc__deadline_in_ns(ns);
 
-	evc__helper_ring(c);
-	while (sync_load_sc(&c->tree->reported) != stop &&
-	       sync_mono() < until && !evc__log_hangs(c->tree))
-		evc__nap(BACKOFF_FIRST_NS);
+	await_reported(c, stop, until);
 	evc__log_settle(c, evc__deadline_left_ns(until));
 }
 
+/* evc__await_report without a lock. */
 static void
-write_line(const evc_coord *c, unsigned how, int status)
+await_lines(evc_coord *c, uint32_t stop, uint64_t ns)
 {
-	char buf[160];
+	const struct evc__log_queue *q = &c->tree->log;
+	uint64_t until = evc__deadline_in_ns(ns);
+
+	await_reported(c, stop, until);
+	while ((sync_load(&q->n) > 0 || sync_load(&q->calling_ns) != 0) &&
+	       sync_mono() < until && !evc__log_hangs(c->tree))
+		evc__nap(BACKOFF_FIRST_NS);
+}
+
+static void
+add_late(evc_coord *c, struct text *t)
+{
+	char names[160];
+	unsigned n = 0;
+	bool locked = evc__lock_tree(c);
+
+	if (locked) {
+		n = evc__names_live(c, true, names, sizeof names);
+		sync_unlock(&c->lock);
+	}
+	if (n > 0)
+		evc__text_fmt(t, "; still running: %s", names);
+	else if (!locked)
+		evc__text_add(t, "; a thread hangs and holds the lock of the "
+				 "members");
+	if (sync_load_sc(&c->stop.n_driving) == 0)
+		evc__text_add(t, "; no join waits");
+}
+
+static void
+write_line(evc_coord *c, unsigned how, int status)
+{
+	char buf[400];
 	/* One byte is kept for the end of the line. */
 	struct text t = evc__lines_in(buf, sizeof buf - 1);
 	struct pollfd line = { .fd = STDERR_FILENO, .events = POLLOUT };
@@ -106,6 +184,7 @@ write_line(const evc_coord *c, unsigned how, int status)
 		evc__text_add(&t, "aborting");
 	else
 		evc__text_fmt(&t, "leaving with status %d", status);
+	add_late(c, &t);
 	strcat(buf, "\n");
 	/* A full pipe or a stopped terminal must not delay the end. */
 	if (sync_ppoll(&line, 1, 0) == 1)
@@ -129,8 +208,9 @@ end_process(evc_coord *c, unsigned how)
 
 /* Look at the stop of the root; returns how long until the next look. */
 static uint64_t
-look_at_end(evc_coord *c)
+look_at_end(struct evc__watch_thread *watch)
 {
+	evc_coord *c = watch->root;
 	uint64_t w = sync_load_sc(&c->word), left;
 	uint32_t stop = WORD_STOP_NUMBER(w);
 	unsigned how = evc__escalation(c)->at_end;
@@ -139,14 +219,24 @@ look_at_end(evc_coord *c)
 		return SYNC_FOREVER;
 	if (how == 0)
 		return LOOK_NS;
-	left = until_end(c, stop);
+	left = until_end(watch, stop);
 	if (left > 0)
 		return left < LOOK_NS ? left : LOOK_NS;
-	evc__await_report(c, stop, REPORT_NS);
+	await_lines(c, stop, REPORT_NS);
 	/* A join may have returned, or the stop was cleared, meanwhile. */
-	if (until_end(c, stop) == 0)
+	if (until_end(watch, stop) == 0)
 		end_process(c, how);
 	return 0;
+}
+
+/* Does a stop of the root stand, without an answer? */
+static bool
+stop_stands(evc_coord *c)
+{
+	uint64_t w = sync_load_sc(&c->word);
+
+	return (w & WORD_FLAG) &&
+	       sync_load_sc(&c->tree->answered) != WORD_STOP_NUMBER(w);
 }
 
 static void *
@@ -154,7 +244,7 @@ watch_main(void *arg)
 {
 	struct evc__watch_thread *watch = arg;
 	struct evc__tree *tree = watch->root->tree;
-	uint64_t wait, end;
+	uint64_t wait;
 	uint32_t seq;
 
 	evc__thread_rename("evcoord-watch");
@@ -163,10 +253,41 @@ watch_main(void *arg)
 		if (sync_load_sc(&watch->quit))
 			return NULL;
 		wait = evc__helper_watch_over(tree);
-		end = look_at_end(watch->root);
-		wait = end < wait ? end : wait;
+		if (wait > LOOK_NS && stop_stands(watch->root))
+			wait = LOOK_NS;
 		sync_futex_wait(&tree->watch_seq, seq, wait);
 	}
+}
+
+static void *
+end_main(void *arg)
+{
+	struct evc__watch_thread *watch = arg;
+	struct evc__tree *tree = watch->root->tree;
+	uint32_t seq;
+
+	evc__thread_rename("evcoord-end");
+	evc__lock_never_hangs();
+	for (;;) {
+		seq = sync_load_sc(&tree->watch_seq);
+		if (sync_load_sc(&watch->quit))
+			return NULL;
+		sync_futex_wait(&tree->watch_seq, seq, look_at_end(watch));
+	}
+}
+
+/* An errno value, or 0. */
+static int
+start_thread(pthread_t *ret, void *(*fn)(void *),
+	     struct evc__watch_thread *watch)
+{
+	struct evc__spawn s;
+	int e;
+
+	evc__spawn_begin(&s, 0, false);
+	e = sync_thread_create(ret, &s.attr, fn, watch);
+	evc__spawn_end(&s);
+	return e;
 }
 
 /* Lock of the root held. */
@@ -174,8 +295,6 @@ static struct evc__watch_thread *
 make_watch(evc_coord *root)
 {
 	struct evc__watch_thread *watch = sync_alloc(1, sizeof *watch);
-	struct evc__spawn s;
-	int e;
 
 	if (watch == NULL)
 		return NULL;
@@ -185,10 +304,7 @@ make_watch(evc_coord *root)
 		sync_free(watch);
 		return NULL;
 	}
-	evc__spawn_begin(&s, 0, false);
-	e = sync_thread_create(&watch->thread, &s.attr, watch_main, watch);
-	evc__spawn_end(&s);
-	if (e == 0)
+	if (start_thread(&watch->thread, watch_main, watch) == 0)
 		return watch;
 	evc__unlisten(root, &watch->listener);
 	sync_free(watch);
@@ -196,11 +312,16 @@ make_watch(evc_coord *root)
 }
 
 bool
-evc__watch_need(evc_coord *root)
+evc__watch_need(evc_coord *root, bool at_end)
 {
-	if (root->tree->watch == NULL)
-		root->tree->watch = make_watch(root);
-	return root->tree->watch != NULL;
+	struct evc__watch_thread *watch = root->tree->watch;
+
+	if (watch == NULL)
+		watch = root->tree->watch = make_watch(root);
+	if (watch != NULL && at_end && !watch->has_end)
+		watch->has_end = start_thread(&watch->end_thread, end_main,
+					      watch) == 0;
+	return watch != NULL && (!at_end || watch->has_end);
 }
 
 void
@@ -213,6 +334,8 @@ evc__watch_end(evc_coord *root)
 	sync_store_sc(&watch->quit, true);
 	evc__watch_wake(root->tree);
 	(void)sync_thread_join(watch->thread, NULL, SYNC_FOREVER);
+	if (watch->has_end)
+		(void)sync_thread_join(watch->end_thread, NULL, SYNC_FOREVER);
 	sync_lock(&root->lock);
 	evc__unlisten(root, &watch->listener);
 	sync_unlock(&root->lock);

@@ -181,10 +181,12 @@ take_line(struct evc__log_queue *q)
 	struct evc__log_line *l = first_line(q);
 
 	list_remove(&l->node);
-	sync_sub(&q->n, 1);
 	q->calling = l->c;
 	q->calling_number = l->number;
+	/* The watch thread, which takes no lock, sees the line in one of
+	   them. */
 	sync_store(&q->calling_ns, sync_mono() | 1);
+	sync_sub(&q->n, 1);
 	return l;
 }
 

@@ -316,6 +316,9 @@ unsigned evc__names(evc_coord *c, const struct evc__member *self, bool hooks,
 		    int hooks_not_of, char *buf, size_t room);
 /* The same without hooks; below: with the scopes below c. */
 unsigned evc__names_of(evc_coord *c, bool below, char *buf, size_t room);
+/* The same, without members that have ended and were not joined yet; all: with
+   the hooks, and with the scopes below c. */
+unsigned evc__names_live(evc_coord *c, bool all, char *buf, size_t room);
 
 /* ---- pthread.c, adopt.c: threads as members ---- */
 

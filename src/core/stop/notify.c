@@ -217,11 +217,16 @@ evc__tell_all(evc_coord *c)
 
 /* ---- walks that do not set `walked`: drains, and rings below ---- */
 
-/* drain: tell all listeners of c and of all scopes below.  Not drain: ring,
-   only in the scopes below c, the listeners with n_joins above 0. */
+enum walk {
+	WALK_DRAIN, /* tell all listeners of c and of all scopes below */
+	WALK_ALL,   /* ring all listeners in the scopes below c */
+	WALK_JOINS  /* of these, only the listeners with n_joins above 0 */
+};
+
 static void
-walk_down(evc_coord *c, bool drain)
+walk_down(evc_coord *c, enum walk walk)
 {
+	bool drain = walk == WALK_DRAIN;
 	struct level level[EVC__DEPTH_MOST + 1], *v = level;
 	struct evc__listener *l;
 	int old = cancel_off();
@@ -250,7 +255,8 @@ walk_down(evc_coord *c, bool drain)
 			evc__readers_enter(&v->c->stop.readers);
 			begin_kind(v, LISTENS_JOINS);
 		} else if (drain ||
-			   (v != level && sync_load_sc(&l->n_joins) > 0))
+			   (v != level && (walk == WALK_ALL ||
+					   sync_load_sc(&l->n_joins) > 0)))
 			l->tell(l);
 	}
 	pthread_setcancelstate(old, NULL);
@@ -259,14 +265,20 @@ walk_down(evc_coord *c, bool drain)
 void
 evc__tell_drain(evc_coord *c)
 {
-	walk_down(c, true);
+	walk_down(c, WALK_DRAIN);
 	evc__ring(c);
 }
 
 void
 evc__ring_below(evc_coord *c)
 {
-	walk_down(c, false);
+	walk_down(c, WALK_JOINS);
+}
+
+void
+evc__ring_all_below(evc_coord *c)
+{
+	walk_down(c, WALK_ALL);
 }
 
 /* ---- the table ---- */

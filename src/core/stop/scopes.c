@@ -9,9 +9,37 @@
  * Called by: the walk, requests, phases, a clear.
  * Locks: none, but where a function says so.
  */
+#include "base/deadline.h"
 #include "base/text.h"
 #include "core/core.h"
 #include "core/stop/scopes.h"
+
+/* The calling thread does not wait for a lock for ever. */
+static __thread bool never_hangs;
+
+void
+evc__lock_never_hangs(void)
+{
+	never_hangs = true;
+}
+
+bool
+evc__lock_tree(evc_coord *c)
+{
+	uint64_t until;
+
+	if (!never_hangs) {
+		sync_lock(&c->lock);
+		return true;
+	}
+	until = evc__deadline_in_ns(BACKOFF_MOST_NS);
+	while (!sync_trylock(&c->lock)) {
+		if (sync_mono() >= until)
+			return false;
+		evc__nap(BACKOFF_FIRST_NS);
+	}
+	return true;
+}
 
 bool
 evc__driven(const evc_coord *c)

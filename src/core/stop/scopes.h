@@ -29,5 +29,10 @@ void evc__scopes_follow(evc_coord *c);
 void evc__scope_follow(evc_coord *s);
 /* Is a join in progress on c or above it? */
 bool evc__driven(const evc_coord *c);
+/* Take the lock of c.  false: on a thread that never hangs, another thread has
+   kept the lock for a while. */
+bool evc__lock_tree(evc_coord *c);
+/* The calling thread never hangs on a lock of evc__lock_tree from now on. */
+void evc__lock_never_hangs(void);
 
 #endif

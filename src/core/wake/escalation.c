@@ -108,7 +108,8 @@ last_mark(evc_coord *c)
 	{
 		evc_coord *s = SCOPE_OF(n);
 
-		sync_lock(&s->lock);
+		if (!evc__lock_tree(s))
+			continue;
 		last = later(last, last_mark(s));
 		sync_unlock(&s->lock);
 	}

@@ -254,6 +254,79 @@ START_TEST(a_log_hook_that_hangs_delays_nothing)
 }
 END_TEST
 
+/* ---- who is late is named, whatever hangs ---- */
+
+static pthread_mutex_t taken = PTHREAD_MUTEX_INITIALIZER;
+static atomic_int held;
+
+static evc_status
+hang_with_the_lock(evc_coord *c, void *arg)
+{
+	(void)c;
+	(void)arg;
+	pthread_mutex_lock(&taken);
+	atomic_store(&held, 1);
+	for (;;)
+		pause();
+	return 0;
+}
+
+/* A stop that a thread with the lock survives. */
+static void
+hold_the_lock(evc_coord *c)
+{
+	IN_CHILD(evc_thread_start(c, "holder", hang_with_the_lock, NULL, NULL,
+				  NULL));
+	while (!atomic_load(&held))
+		t_sleep(0.001);
+	evc_request_stop(c, 0, NULL);
+}
+
+static void
+lock_to_log(int level, const char *line, const evc_reason *r, void *arg)
+{
+	pthread_mutex_lock(&taken);
+	write_line(level, line, r, arg);
+	pthread_mutex_unlock(&taken);
+}
+
+static evc_status
+until_the_stop(evc_coord *c, void *arg)
+{
+	evc_wait_for_stop(c, INFINITY);
+	atomic_store((atomic_int *)arg, 1);
+	return 0;
+}
+
+static void
+log_behind_a_lock(void)
+{
+	evc_config cfg = { .name = "front", .log = lock_to_log,
+			   .arg = (void *)"L" };
+	evc_escalation_opts o = { .budget = 0.2, .at_end = EVC_AT_END_EXIT };
+	static atomic_int gone;
+	evc_coord *c;
+
+	IN_CHILD(evc_new(NULL, &cfg, &c));
+	IN_CHILD(evc_escalation_set(c, &o));
+	IN_CHILD(evc_thread_start(c, "gone", until_the_stop, &gone, NULL,
+				  NULL));
+	hold_the_lock(c);
+	for (;;)
+		pause();
+}
+
+START_TEST(the_last_line_names_who_is_late)
+{
+	struct end e = child(log_behind_a_lock);
+
+	EXITED(e, 124);
+	ck_assert_str_eq(e.said, "evcoord: stop of front is not over in its "
+				 "time: leaving with status 124; still "
+				 "running: holder; no join waits\n");
+}
+END_TEST
+
 static void
 answered(void)
 {
@@ -516,6 +589,7 @@ API_MAIN("at_end", a_hung_loop_is_named_and_the_process_ends,
 	 after_an_error_the_status_is_1, an_abort_calls_no_handler,
 	 a_program_that_never_joins_ends_too,
 	 a_log_hook_that_hangs_delays_nothing,
+	 the_last_line_names_who_is_late,
 	 the_answer_of_a_join_turns_it_off, a_clear_and_a_free_turn_it_off,
 	 an_extension_moves_the_end, a_second_signal_shortens_the_time,
 	 an_answer_inside_a_nested_run_does_not_turn_it_off,
