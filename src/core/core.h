@@ -108,6 +108,9 @@ struct evc__tree {
 	   began to serve its present client, in real monotonic time; 0: no
 	   client is being served */
 	_Atomic uint64_t serving_ns;
+	/* atomic: threads of the helper: so many of them are in a function that
+	   describes something for a report */
+	_Atomic uint32_t n_describing;
 	/* atomic: any thread -> the watch thread, which sleeps on this word; see
 	   join/watch.c */
 	_Atomic uint32_t watch_seq;

@@ -333,7 +333,9 @@ describe_one(struct evc__runner *r, char *buf, size_t n)
 		}
 	} else {
 		begin_call(r, RUNNER_DESCRIBED);
+		evc__helper_describes(r->m.c, true);
 		call_describe(r, buf, n);
+		evc__helper_describes(r->m.c, false);
 		buf[n - 1] = '\0';
 		finish_call(r);
 		before.mark = self->mark;

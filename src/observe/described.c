@@ -23,10 +23,25 @@ WALLED(size_t, call_describe,
        (evc_describe_fn * fn, unsigned form, char *buf, size_t n, void *arg),
        fn(form, buf, n, arg))
 
+/* The function hangs on another thread: lines say so; JSON and metrics have no
+   place for it. */
+static bool
+describe_hung(unsigned form, struct evc__facts_part *p)
+{
+	static const char in[] = "in its describe";
+
+	if (form != EVC_REPORT_TEXT)
+		return true;
+	p->text = sync_alloc(1, sizeof in);
+	if (p->text != NULL)
+		memcpy(p->text, in, p->n = sizeof in - 1);
+	return p->text != NULL;
+}
+
 /* Call fn until its text fits; the text may grow from call to call.  d: the
    describer, inside its refgate, or NULL. */
 static bool
-describe(struct evc__describer *d, evc_describe_fn *fn, void *arg,
+describe(evc_coord *c, struct evc__describer *d, evc_describe_fn *fn, void *arg,
 	 unsigned form, struct evc__facts_part *p)
 {
 	struct evc__inside_describer in LEAVING(evc__describer_leave);
@@ -34,7 +49,8 @@ describe(struct evc__describer *d, evc_describe_fn *fn, void *arg,
 	unsigned tries;
 	char *s;
 
-	evc__describer_enter(&in, d);
+	if (!evc__describer_enter(&in, c, d))
+		return describe_hung(form, p);
 	for (tries = 0; tries < DESCRIBED_TRIES; tries++) {
 		p->text = sync_alloc(room, 1);
 		if (p->text == NULL)
@@ -149,13 +165,14 @@ number_parts(struct evc__facts_part *first, unsigned n)
 }
 
 static void
-describe_part(struct evc__facts_part *p, unsigned form, struct evc__facts *f)
+describe_part(evc_coord *c, struct evc__facts_part *p, unsigned form,
+	      struct evc__facts *f)
 {
 	struct evc__describer *d = p->of;
 
 	/* Not inside: the describer has ended meanwhile, and has no text. */
 	if (evc__refgate_enter(&d->gate) &&
-	    !describe(d, d->fn, d->arg, form, p))
+	    !describe(c, d, d->fn, d->arg, form, p))
 		f->lost_described = true;
 	p->of = NULL;
 	evc__describer_drop(d);
@@ -168,7 +185,7 @@ evc__described_take(evc_coord *c, unsigned form, struct evc__facts *f)
 	unsigned n;
 
 	if (c->life.describe != NULL && (p = add_part(f, &end)) != NULL &&
-	    !describe(NULL, c->life.describe, c->life.describe_arg, form, p))
+	    !describe(c, NULL, c->life.describe, c->life.describe_arg, form, p))
 		f->lost_described = true;
 	sync_lock(&c->lock);
 	n = list_describers(c, f, end);
@@ -179,7 +196,7 @@ evc__described_take(evc_coord *c, unsigned form, struct evc__facts *f)
 	}
 	for (p = *end; p != NULL; p = p->next)
 		if (form != 0)
-			describe_part(p, form, f);
+			describe_part(c, p, form, f);
 		else
 			evc__describer_drop(p->of);
 }

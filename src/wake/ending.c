@@ -24,49 +24,34 @@
    threads, and their stacks, twice. */
 #define REPORT_FEW 65536
 
-#define STILL_RUNNING "; still running: "
-
 struct ending {
 	struct evc__helper_job job; /* first: write_when_due() gets it */
-	/* helper only: number of the latest stop with the line that names
-	   members */
-	uint32_t named;
+	/* lock: numbers of the latest stop with the line that names members,
+	   and of the latest stop with a line for its end */
+	uint32_t named, over;
+	/* atomic: threads of the helper: number of the latest stop with a
+	   report */
+	_Atomic uint32_t written;
 };
 
-/* Add the name of a living member to the line, but not of a hook, nor of a
-   scope: the members of a scope have a line of their own. */
-static bool
-add_member_name(const evc_member_info *m, void *arg)
-{
-	struct text *t = arg;
-
-	if (m->state == EVC_LIVE && m->kind != EVC_HOOK &&
-	    m->kind != EVC_SCOPE) {
-		evc__text_add(t, t->len > 0 ? ", " : STILL_RUNNING);
-		evc__text_add(t, m->name);
-	}
-	return true;
-}
-
 /* No lock, inside the refgate of c: write the line for the stop of c with this
-   number. */
+   number.  Hooks are not named, nor scopes: the members of a scope have a line
+   of their own.  No function of the program is called for a name, because such a
+   function may hang. */
 static void
 write_names(evc_coord *c, uint32_t stop)
 {
-	char buf[176], names[160];
+	char buf[192], names[160];
 	struct text t = evc__text_in(buf, sizeof buf);
 	unsigned n, i;
 	uint64_t w;
-	bool now, no_memory;
+	bool now;
 	evc_coord **s;
 
-	no_memory = evc_member_each(c, add_member_name, &t) < 0;
 	sync_lock(&c->lock);
-	if (no_memory && evc__names_of(c, false, names, sizeof names) > 0) {
-		evc__text_add(&t, STILL_RUNNING);
-		evc__text_add(&t, names);
-	}
-	if (t.len == 0)
+	if (evc__names_live(c, false, names, sizeof names) > 0)
+		evc__text_fmt(&t, "; still running: %s", names);
+	else
 		evc__text_silent_loops(&t, c);
 	w = sync_load_sc(&c->word);
 	now = t.len > 0 && (w & WORD_FLAG) && WORD_STOP_NUMBER(w) == stop &&
@@ -114,14 +99,12 @@ add_join(const evc_coord *c, uint32_t stop, struct text *t)
 		evc__text_add(t, "; no join was called");
 }
 
-/* The first line and the report, each line with the name of c. */
+/* The report, each line with the name of c. */
 static void
-add_lines(struct text *t, const evc_coord *c, const char *first,
-	  const char *report)
+add_lines(struct text *t, const evc_coord *c, const char *report)
 {
 	const char *line, *end;
 
-	evc__text_fmt(t, "%s: %s\n", c->name, first);
 	for (line = report; *line != '\0'; line = end + (*end == '\n')) {
 		end = line + strcspn(line, "\n");
 		evc__text_fmt(t, "%s: %.*s\n", c->name, (int)(end - line),
@@ -149,13 +132,13 @@ take_report(evc_coord *c)
 	return report;
 }
 
-/* No lock: put the first line and the report into the log; without a log hook
-   the report goes to standard error, because at_end asks for it. */
+/* No lock: put the report into the log, once; without a log hook the report goes
+   to standard error, because at_end asks for it. */
 static void
-write_report(evc_coord *c, const char *first)
+write_report(evc_coord *c, struct ending *e, uint32_t stop)
 {
 	struct text length = evc__lines_in(NULL, 0), t;
-	char *report, *all = NULL, one[LOG_SPARE_TEXT];
+	char *report, *all = NULL;
 
 	if (c->log.fn == NULL) {
 		(void)evc_dump(c, STDERR_FILENO, EVC_REPORT_TEXT);
@@ -163,32 +146,31 @@ write_report(evc_coord *c, const char *first)
 	}
 	report = take_report(c);
 	if (report != NULL) {
-		add_lines(&length, c, first, report);
+		add_lines(&length, c, report);
 		all = sync_alloc(length.len + 1, 1);
 	}
-	if (all != NULL) {
+	/* A thread that hung in the report may come back. */
+	if (all != NULL && sync_xchg(&e->written, stop) != stop) {
 		t = evc__lines_in(all, length.len + 1);
-		add_lines(&t, c, first, report);
+		add_lines(&t, c, report);
 		/* Without the end of the last line. */
 		all[strlen(all) - 1] = '\0';
 		evc__log_put(c, EVC_LOG_ERROR, 0, NULL, all);
-	} else {
-		t = evc__lines_in(one, sizeof one);
-		evc__text_fmt(&t, "%s: %s", c->name, first);
-		evc__log_put(c, EVC_LOG_ERROR, 0, NULL, one);
+	}
 	}
 	sync_free(all);
 	sync_free(report);
 }
 
-/* No lock: the time of c's stop is over. */
+/* No lock: the time of c's stop is over.  The first line is out before the
+   report calls a function of the program, which may hang. */
 static void
-report_late(evc_coord *c, uint32_t stop)
+report_late(evc_coord *c, struct ending *e, uint32_t stop)
 {
-	char buf[512], names[160];
+	char buf[576], names[160];
 	struct text t = evc__lines_in(buf, sizeof buf);
 	uint64_t w, from, now;
-	bool late;
+	bool late, first;
 
 	evc__log_errors(c);
 	sync_lock(&c->lock);
@@ -200,8 +182,10 @@ report_late(evc_coord *c, uint32_t stop)
 	now = evc__now(c);
 	late = (w & WORD_FLAG) && WORD_STOP_NUMBER(w) == stop && is_late(c) &&
 	       (c->log.fn != NULL || evc__escalation(c)->at_end != 0);
-	evc__text_fmt(&t, "the time of the stop is over after %.3f s",
-		      now > from ? (double)(now - from) / 1e9 : 0.);
+	first = e->over != stop;
+	e->over = stop;
+	evc__text_fmt(&t, "%s: the time of the stop is over after %.3f s",
+		      c->name, now > from ? (double)(now - from) / 1e9 : 0.);
 	if (late && evc__names(c, NULL, true, 0, names, sizeof names) > 0)
 		evc__text_fmt(&t, "; still running: %s", names);
 	if (late) {
@@ -209,8 +193,12 @@ report_late(evc_coord *c, uint32_t stop)
 		add_join(c, stop, &t);
 	}
 	sync_unlock(&c->lock);
+	if (late && first && c->log.fn != NULL) {
+		evc__log_put(c, EVC_LOG_ERROR, 0, NULL, buf);
+		evc__log_drain(c->tree);
+	}
 	if (late)
-		write_report(c, buf);
+		write_report(c, e, stop);
 }
 
 /* ---- the job ---- */
@@ -226,6 +214,7 @@ write_when_due(evc_coord *c, struct evc__helper_job *k)
 {
 	struct ending *e = (struct ending *)k;
 	uint64_t cap = evc__budget_end(c), w, stop, end, due, now;
+	bool busy, names;
 	uint32_t n;
 
 	sync_lock(&c->lock);
@@ -238,21 +227,28 @@ write_when_due(evc_coord *c, struct evc__helper_job *k)
 		end = evc__returns_end(c, n);
 	due = evc__step_due(c, STEP_ENDING, stop, end);
 	now = evc__now(c);
+	names = stop != 0 && !(w & WORD_JOINED) && e->named != n && now >= due;
+	if (names)
+		e->named = n;
+	/* Another thread of the helper takes the report, and hangs in no
+	   function. */
+	busy = k->running > 1 + sync_load(&c->tree->n_describing);
 	sync_unlock(&c->lock);
 	if (stop == 0 ||
 	    ((w & WORD_JOINED) &&
 	     (c->parent != NULL || sync_load_sc(&c->tree->answered) == n)))
 		return SYNC_FOREVER;
-	if (e->named != n && now < due)
-		return until_next_look(c, due - now);
-	if (e->named != n)
+	if (names)
 		write_names(c, n);
-	e->named = n;
+	else if (now < due)
+		return until_next_look(c, due - now);
 	if (c->parent != NULL || sync_load_sc(&c->tree->reported) == n)
 		return SYNC_FOREVER;
 	if (now < end)
 		return until_next_look(c, end - now);
-	report_late(c, n);
+	if (busy)
+		return BACKOFF_MOST_NS;
+	report_late(c, e, n);
 	sync_store_sc(&c->tree->reported, n);
 	return SYNC_FOREVER;
 }
@@ -270,6 +266,7 @@ evc__ending_need(evc_coord *c, bool at_end)
 	if (e == NULL)
 		return false;
 	e->job.run = write_when_due;
+	e->job.overlaps = true;
 	list_init(&e->job.node);
 	if (!evc__helper_job_add(c, &e->job)) {
 		sync_free(e);

@@ -37,6 +37,9 @@ void evc__helper_ring(evc_coord *c);
 void evc__helper_end(evc_coord *c);
 /* Is the calling thread a thread of the helper? */
 bool evc__helper_is_self(const evc_coord *c);
+/* The calling thread, if it is the helper's, begins or ends a call of a function
+   that describes something. */
+void evc__helper_describes(const evc_coord *c, bool begin);
 /* Lock held: does a thread of the helper serve c, not counting the calling
    thread? */
 bool evc__helper_inside(const evc_coord *c);

@@ -41,6 +41,10 @@ set_serving(struct evc__helper *h, uint32_t number, uint64_t since)
 {
 	if (sync_load_sc(&h->leader) == number)
 		sync_store_sc(&h->tree->serving_ns, since);
+	/* A thread before this one has hung, so this thread may hang in the
+	   next function: the watch thread looks. */
+	if (since != 0 && number > 1)
+		evc__watch_wake(h->tree);
 }
 
 void
@@ -424,6 +428,13 @@ evc__helper_watch_over(struct evc__tree *tree)
 			       sync_load(&tree->n_ended) != 0 ?
 		       BACKOFF_MOST_NS :
 		       SYNC_FOREVER;
+}
+
+void
+evc__helper_describes(const evc_coord *c, bool begin)
+{
+	if (evc__helper_is_self(c))
+		sync_add(&c->tree->n_describing, begin ? 1 : (uint32_t)-1);
 }
 
 bool

@@ -27,18 +27,37 @@ evc__describer_drop(struct evc__describer *d)
 		sync_free(d);
 }
 
-void
-evc__describer_enter(struct evc__inside_describer *in, struct evc__describer *d)
+bool
+evc__describer_enter(struct evc__inside_describer *in, evc_coord *c,
+		     struct evc__describer *d)
 {
+	_Atomic bool *mark = d != NULL ? &d->in_describe
+				       : &c->life.in_describe;
+
+	in->c = c;
 	in->d = d;
+	in->mark = NULL;
 	in->up = innermost;
 	innermost = in;
+	if (!evc__helper_is_self(c))
+		return true;
+	/* One thread of the helper works at a time: a second one comes only when
+	   the first one hangs. */
+	if (sync_xchg(mark, true))
+		return false;
+	in->mark = mark;
+	evc__helper_describes(c, true);
+	return true;
 }
 
 void
 evc__describer_leave(struct evc__inside_describer *in)
 {
 	innermost = in->up;
+	if (in->mark != NULL) {
+		sync_store(in->mark, false);
+		evc__helper_describes(in->c, false);
+	}
 	if (in->d != NULL)
 		evc__refgate_leave(&in->d->gate);
 }

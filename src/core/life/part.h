@@ -44,19 +44,24 @@ struct evc__describer {
 	struct refgate gate; /* around calls of fn */
 	/* atomic: the list, each report -> the last frees the describer */
 	_Atomic uint32_t refs;
+	_Atomic bool in_describe; /* atomic: a thread of the helper is in fn */
 };
 
 /* A call of a report's in progress; a local variable of the caller. */
 struct evc__inside_describer {
 	struct evc__describer *d; /* NULL: a scope's own function */
+	evc_coord *c;
+	_Atomic bool *mark;       /* cleared at the end; NULL: no helper */
 	struct evc__inside_describer *up;
 };
 
 /* Give a reference back. */
 void evc__describer_drop(struct evc__describer *d);
 /* Around a call of d's function, on its thread; the caller has entered d's
-   refgate, which evc__describer_leave leaves. */
-void evc__describer_enter(struct evc__inside_describer *in,
+   refgate, which evc__describer_leave leaves.  d NULL: the function of c itself.
+   false: another thread of the helper hangs in the function, which is not to be
+   called. */
+bool evc__describer_enter(struct evc__inside_describer *in, evc_coord *c,
 			  struct evc__describer *d);
 void evc__describer_leave(struct evc__inside_describer *in);
 /* c is being destroyed. */

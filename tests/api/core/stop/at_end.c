@@ -327,6 +327,87 @@ START_TEST(the_last_line_names_who_is_late)
 }
 END_TEST
 
+static bool
+runs(void *arg)
+{
+	(void)arg;
+	return true;
+}
+
+static void
+describe_behind_the_lock(char *buf, size_t n, void *arg)
+{
+	(void)arg;
+	pthread_mutex_lock(&taken);
+	snprintf(buf, n, "3 connections");
+	pthread_mutex_unlock(&taken);
+}
+
+static size_t
+scope_behind_the_lock(unsigned form, char *buf, size_t n, void *arg)
+{
+	(void)form;
+	pthread_mutex_lock(&taken);
+	pthread_mutex_unlock(&taken);
+	(void)arg;
+	return (size_t)snprintf(buf, n, "3 connections");
+}
+
+static bool joins;
+
+static void
+descriptions_behind_a_lock(void)
+{
+	evc_runner_ops ops = { .is_running = runs,
+			       .describe = describe_behind_the_lock };
+	evc_scope_opts so = { .describe = scope_behind_the_lock };
+	evc_coord *c = front(NULL, true, EVC_AT_END_EXIT, 0.3), *s;
+
+	IN_CHILD(evc_runner_add(c, "smtp", &ops, NULL, NULL, NULL));
+	IN_CHILD(evc_scope_new(c, "mail", &so, &s));
+	IN_CHILD(evc_hold_begin(s, "letter", NULL, NULL));
+	IN_CHILD(evc_scope_ready(s));
+	hold_the_lock(c);
+	if (joins && evc_join(c, NULL, NULL) == EVC_DEADLINE_EXCEEDED)
+		_exit(7);
+	for (;;)
+		pause();
+}
+
+static void
+check_descriptions(bool join)
+{
+	struct end e;
+
+	joins = join;
+	e = child(descriptions_behind_a_lock);
+	EXITED(e, joins ? 7 : 124);
+	/* The names come before any describe is called. */
+	HAS(e.said, "L4: stop of front is about to end; still running: smtp, "
+		    "holder\n");
+	HAS(e.said, "L4: stop of mail is about to end; still running: "
+		    "letter\n");
+	HAS(e.said, "L3: front: the time of the stop is over after 0.3");
+	HAS(e.said, "; still running: smtp, holder, mail/letter\n");
+	HAS(e.said, "runner \"smtp\" in its describe");
+	HAS(e.said, "thread \"holder\"");
+	HAS(e.said, "scope \"mail\"");
+	HAS(e.said, "L3: front:     in its describe\n");
+	HAS(e.said, "hold \"letter\"");
+}
+
+START_TEST(a_describe_that_hangs_costs_what_it_says)
+{
+	check_descriptions(false);
+}
+END_TEST
+
+START_TEST(a_describe_that_hangs_costs_a_join_nothing)
+{
+	check_descriptions(true);
+}
+END_TEST
+
 static void
 answered(void)
 {
@@ -590,6 +671,8 @@ API_MAIN("at_end", a_hung_loop_is_named_and_the_process_ends,
 	 a_program_that_never_joins_ends_too,
 	 a_log_hook_that_hangs_delays_nothing,
 	 the_last_line_names_who_is_late,
+	 a_describe_that_hangs_costs_what_it_says,
+	 a_describe_that_hangs_costs_a_join_nothing,
 	 the_answer_of_a_join_turns_it_off, a_clear_and_a_free_turn_it_off,
 	 an_extension_moves_the_end, a_second_signal_shortens_the_time,
 	 an_answer_inside_a_nested_run_does_not_turn_it_off,
