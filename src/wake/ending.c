@@ -157,7 +157,6 @@ write_report(evc_coord *c, struct ending *e, uint32_t stop)
 		all[strlen(all) - 1] = '\0';
 		evc__log_put(c, EVC_LOG_ERROR, 0, NULL, all);
 	}
-	}
 	sync_free(all);
 	sync_free(report);
 }

@@ -20,7 +20,8 @@ look_at_join(struct evc__join *j, uint64_t *ret_wait_ns)
 	evc_coord *c = j->c;
 	bool answered;
 
-	evc__log_errors(c);
+	evc__later_leave(c);
+	evc__log_news(c);
 	sync_lock(&c->lock);
 	answered = evc__join_look(j, ret_wait_ns);
 	if (answered)

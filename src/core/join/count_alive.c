@@ -111,6 +111,7 @@ count_own(struct evc__alive_count *count, const struct evc__look *l,
 		}
 	add_to(count, c->life.held, false, 0);
 	add_to(count, c->wake.n_echoes, false, 0);
+	add_to(count, c->member.n_awaited, false, 0);
 	LIST_EACH(n, tmp, &c->loop.reactors)
 	count_reactor(count, LIST_OF(n, evc_reactor, node));
 	if (l->hooks)

@@ -249,6 +249,9 @@ add_own(struct names *a, evc_coord *c)
 	if (c->wake.n_echoes > 0)
 		add_alive(a, "", "unblock of a member that has ended", "",
 			  c->wake.n_echoes);
+	if (c->member.n_awaited > 0)
+		add_alive(a, "", "release of a member that has ended", "",
+			  c->member.n_awaited);
 	LIST_EACH(n, tmp, &c->loop.reactors)
 	{
 		evc_reactor *r = LIST_OF(n, evc_reactor, node);

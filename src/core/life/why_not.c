@@ -150,7 +150,9 @@ in_function(evc_coord *c, char *buf, size_t room)
 				      HOOK_OF(n)->m.name);
 			return buf;
 		}
-	return "a function on the helper thread has not returned";
+	return c->member.n_awaited > 0 ?
+		       "the release of a member has not returned" :
+		       "a function on the helper thread has not returned";
 }
 
 const char *

@@ -267,14 +267,22 @@ log_news(evc_coord *c)
 }
 
 void
-evc__log_errors(evc_coord *c)
+evc__log_news(evc_coord *c)
 {
-	evc__later_run(c);
 	if (c->log.fn == NULL || !has_news(c))
 		return;
 	sync_lock(&c->lock);
 	log_news(c);
 	sync_unlock(&c->lock);
+}
+
+void
+evc__log_errors(evc_coord *c)
+{
+	evc__later_run(c);
+	/* A release may have forked. */
+	if (evc__same_process(c))
+		evc__log_news(c);
 }
 
 void

@@ -107,6 +107,8 @@ void evc__log_inherited(void);
 /* No lock: write lines for the news: a stop was requested, errors, the stop is
    over. */
 void evc__log_errors(evc_coord *c);
+/* The same, and no release is called (evc__later_run). */
+void evc__log_news(evc_coord *c);
 /* No lock: write lines for the news about c, and wait as evc__log_flush does; a
    hook that hangs ends the wait. */
 void evc__log_settle(evc_coord *c, uint64_t ns);

@@ -79,6 +79,9 @@ struct evc__coord_member {
 	struct evc__later *later, **later_end; /* lock: in the order of due */
 	evc_coord *left; /* lock: scopes of ended threads, to be freed; by their
 			    life.next_left */
+	/* lock: calls that a join has left to the helper: those in `later`, and
+	   all that have not returned, for which joins wait */
+	unsigned n_left, n_awaited;
 	/* atomic: written under the lock: is there a call to be made, or a
 	   scope to be freed? */
 	_Atomic bool has_later;
@@ -258,6 +261,9 @@ void evc__alive_sub(evc_coord *c);
 void evc__later_add(evc_coord *c, struct evc__later *l);
 /* No lock: make the calls of evc__later_add; see later.c. */
 void evc__later_run(evc_coord *c);
+/* The same in a join: the helper, if there is one, makes the calls, which may
+   hang. */
+void evc__later_leave(evc_coord *c);
 /* Prepare the call of opts.release; *ret is NULL without one.  false: no
    memory. */
 bool evc__release_new(const evc_member_opts *o, void *arg,

@@ -275,6 +275,65 @@ START_TEST(an_unblock_in_progress_comes_first)
 }
 END_TEST
 
+static void
+stay_here(struct thing *t)
+{
+	atomic_fetch_add(&t->inside, 1);
+	while (!atomic_load(&t->open))
+		t_sleep(0.001);
+	atomic_fetch_sub(&t->inside, 1);
+}
+
+static evc_status
+run_once(evc_coord *c, void *arg)
+{
+	(void)c;
+	(void)arg;
+	return EVC_OUT_OF_RANGE;
+}
+
+static void
+no_line(int level, const char *line, const evc_reason *r, void *arg)
+{
+	(void)level;
+	(void)line;
+	(void)r;
+	(void)arg;
+}
+
+/* A release that hangs, of a member that ends before the stop, does not hang the
+   join that is under way. */
+START_TEST(a_join_ends_though_a_release_hangs)
+{
+	evc_config cfg = { .log = no_line };
+	evc_escalation_opts e = { .budget = 0.1 };
+	struct thing t = { .then = stay_here };
+	evc_member_opts o = { .release = release, .flags = EVC_OWN_THREAD };
+	struct joiner j;
+	evc_id id;
+
+	loop = NULL;
+	coord = new_coord_with(NULL, &cfg);
+	OK(evc_escalation_set(coord, &e));
+	/* The join has one more member to wait for. */
+	OK(evc_hold_begin(coord, "hold", NULL, &id));
+	OK(evc_looper_start(coord, "m", 0.001, run_once, &t, &o, NULL));
+	join_begin(&j, coord, INFINITY, 0);
+	UNTIL(atomic_load(&t.inside) == 1);
+	OK(evc_request_stop(coord, 0, NULL));
+	OK(evc_hold_end(coord, id));
+	ck_assert_int_eq(join_end(&j), EVC_DEADLINE_EXCEEDED);
+	HAS(j.v.error.text, "still running: release of a member that has "
+			    "ended");
+	REFUSED(EVC_FAILED_PRECONDITION, evc_free(coord));
+	HAS(evc_last_error(), "the release of a member has not returned");
+	atomic_store(&t.open, 1);
+	UNTIL(evc_join(coord, NULL, NULL) == 0);
+	teardown();
+	ck_assert_int_eq(atomic_load(&t.released), 1);
+}
+END_TEST
+
 /* ---- what a release may do ---- */
 
 static void
@@ -377,6 +436,7 @@ main(void)
 			    N_KINDS);
 	tcase_add_loop_test(t, a_call_in_progress_comes_first, 0, 2);
 	tcase_add_test(t, an_unblock_in_progress_comes_first);
+	tcase_add_test(t, a_join_ends_though_a_release_hangs);
 	tcase_add_loop_test(t, whatever_a_release_does, 0,
 			    sizeof(ways) / sizeof(ways[0]));
 	tcase_add_test(t, ten_thousand_are_each_released_once);
