@@ -43,24 +43,44 @@ evc__signal_refused(evc_coord *c, uint64_t sender)
 	evc__helper_ring(c);
 }
 
+/* Take the oldest signal out of its slot; 0: all slots are free. */
+static uint64_t
+take_oldest(uint32_t *ret_number)
+{
+	uint64_t sender, oldest = 0;
+	uint32_t number, i, at = 0;
+
+	*ret_number = 0;
+	for (i = 0; i < N_REFUSED; i++) {
+		sender = sync_load_sc(&refused[i].sender);
+		number = sync_load(&refused[i].number);
+		if (sender > TAKEN && (oldest == 0 || number < *ret_number)) {
+			oldest = sender;
+			*ret_number = number;
+			at = i;
+		}
+	}
+	if (oldest == 0 || !sync_cas(&refused[at].sender, &oldest, TAKEN))
+		return 0;
+	*ret_number = sync_load(&refused[at].number);
+	sync_store_sc(&refused[at].sender, 0);
+	return oldest;
+}
+
 void
 evc__signals_refused_log(evc_coord *c)
 {
 	char buf[96];
-	uint32_t all = sync_load(&n_refused), i, at, number, lost;
+	uint32_t number, lost, i;
 	uint64_t sender;
 
-	/* The slot that would be filled next is the oldest. */
+	/* The handler has rung for those that come meanwhile. */
 	for (i = 0; i < N_REFUSED; i++) {
 		struct text t = evc__text_in(buf, sizeof buf);
 
-		at = (all + i) % N_REFUSED;
-		sender = sync_load_sc(&refused[at].sender);
-		if (sender == 0 || sender == TAKEN ||
-		    !sync_cas(&refused[at].sender, &sender, TAKEN))
-			continue;
-		number = sync_load(&refused[at].number);
-		sync_store_sc(&refused[at].sender, 0);
+		sender = take_oldest(&number);
+		if (sender == 0)
+			break;
 		evc__text_sender(&t, sender);
 		evc_log(c, EVC_LOG_WARNING, NULL,
 			"%s was refused; refused so far: %u", buf, number);
