@@ -388,7 +388,7 @@ check_descriptions(bool join)
 	HAS(e.said, "L4: stop of mail is about to end; still running: "
 		    "letter\n");
 	HAS(e.said, "L3: front: the time of the stop is over after 0.3");
-	HAS(e.said, "; still running: smtp, holder, mail/letter\n");
+	HAS(e.said, "; still running: smtp, holder, mail/letter");
 	HAS(e.said, "runner \"smtp\" in its describe");
 	HAS(e.said, "thread \"holder\"");
 	HAS(e.said, "scope \"mail\"");
