@@ -184,7 +184,8 @@ enum {
 	/* A signal that is ignored at the start requests the stop, too. */
 	EVC_SIGNALS_IGNORED_TOO = 1 << 26,
 	/* A first signal without a join in progress is kept for the next
-	   join; see evc_signals_start. */
+	   join, but for half of the time of a stop at most; see
+	   evc_signals_start. */
 	EVC_SIGNALS_AT_JOIN = 1 << 27
 };
 

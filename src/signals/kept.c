@@ -7,11 +7,14 @@
  * Locks: telling, for the lines; atomics: kept[], untold[], stop.n_driving.
  */
 #include "core/core.h"
+#include "core/join/join.h"
 #include "signals/signals.h"
 
 /* atomic: handlers -> the join; evc__sender of the first signal and of the
    second, 0: none */
 static _Atomic uint64_t kept[2];
+/* atomic: handlers -> the helper: when the first was kept */
+static _Atomic uint64_t kept_ns;
 /* atomic: handlers -> the helper, or the join: the same, until it has a line */
 static _Atomic uint64_t untold[2];
 /* The lines come in order, and before the request of the join. */
@@ -26,6 +29,8 @@ evc__signal_keep(evc_coord *c, uint64_t sender)
 	if ((sync_load_sc(&c->word) & WORD_FLAG) ||
 	    sync_load_sc(&c->stop.n_driving) > 0)
 		return false;
+	if (sync_load_sc(&kept[0]) == 0)
+		sync_store_sc(&kept_ns, evc__now(c));
 	i = sync_cas(&kept[0], &none, sender)	? 0 :
 	    sync_cas(&kept[1], &second, sender) ? 1 :
 						  -1;
@@ -36,6 +41,8 @@ evc__signal_keep(evc_coord *c, uint64_t sender)
 	else if (i >= 0) {
 		sync_store_sc(&untold[i], sender);
 		evc__helper_ring(c);
+		/* A set-up that runs a loop can look. */
+		evc__ring_all(c);
 	}
 	return true;
 }
@@ -55,8 +62,9 @@ evc__signals_kept_log(evc_coord *c)
 		if (sender == 0)
 			continue;
 		evc__text_sender(&t, sender);
-		evc_log(c, EVC_LOG_INFO, NULL, "%s is kept until a join begins",
-			buf);
+		evc_log(c, EVC_LOG_INFO, NULL,
+			"%s is kept until a join begins, %.1f s at most", buf,
+			(double)evc__kept_time(c) / 1e9);
 	}
 	sync_unlock(&telling);
 }
@@ -80,6 +88,21 @@ evc__signals_kept_request(evc_coord *c)
 		/* For the line in the log. */
 		evc__helper_ring(c);
 	}
+}
+
+uint64_t
+evc__signals_kept_due(evc_coord *c)
+{
+	uint64_t end, now;
+
+	if (sync_load_sc(&kept[0]) == 0)
+		return SYNC_FOREVER;
+	now = evc__now(c);
+	end = evc__after(sync_load_sc(&kept_ns), evc__kept_time(c));
+	if (now < end)
+		return evc__real_ns(c, end - now);
+	evc__signals_kept_request(c);
+	return SYNC_FOREVER;
 }
 
 int

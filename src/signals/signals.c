@@ -173,6 +173,7 @@ log_signals(evc_coord *c, struct evc__helper_job *k)
 	if (sync_load_sc(&owner) == c) {
 		evc__signals_refused_log(c);
 		evc__signals_kept_log(c);
+		return evc__signals_kept_due(c);
 	}
 	return SYNC_FOREVER;
 }

@@ -39,6 +39,9 @@ void evc__signal_request(evc_coord *c, uint64_t sender, bool cuts,
 bool evc__signal_keep(evc_coord *c, uint64_t sender);
 /* Request the stop for the signals kept, if there are any. */
 void evc__signals_kept_request(evc_coord *c);
+/* Helper: request the stop when the signals were kept long enough.  Returns how
+   long until then, in real nanoseconds. */
+uint64_t evc__signals_kept_due(evc_coord *c);
 /* No lock: write a line about each signal kept that has none. */
 void evc__signals_kept_log(evc_coord *c);
 /* In a fork child: no thread writes such lines. */

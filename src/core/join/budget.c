@@ -72,6 +72,18 @@ evc__grace(evc_coord *c, double asked, uint64_t w)
 }
 
 uint64_t
+evc__kept_time(const evc_coord *c)
+{
+	double time = evc__escalation(c)->budget;
+
+	if (time == 0)
+		time = c->join.grace;
+	if (time == 0)
+		time = SIGNAL_GRACE;
+	return time > 0 ? evc__ns(time / 2) : 0;
+}
+
+uint64_t
 evc__join_start_ns(const struct evc__join *j, uint64_t w)
 {
 	bool stop_alone = j->stepped ||

@@ -84,6 +84,8 @@ evc_status evc__check_loop(const evc_coord *c, const char *func);
 
 /* ---- budget.c; lock held ---- */
 
+/* How long a signal is kept until a join begins: half of the time of a stop. */
+uint64_t evc__kept_time(const evc_coord *c);
 /* When the last join of c gives up; without a join, when the grace of c is
    over. */
 uint64_t evc__own_end(evc_coord *c);

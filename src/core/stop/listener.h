@@ -37,9 +37,8 @@ enum { LISTENS_JOINS, LISTENS_STOP, LISTENS_SCOPE, LISTENER_KINDS };
 void evc__ring(evc_coord *c);
 /* A limit that joins of the scopes below keep has changed; signal-safe. */
 void evc__ring_below(evc_coord *c);
-/* The same, for reactors without a join as well: their tasks keep limits,
-   too. */
-void evc__ring_all_below(evc_coord *c);
+/* Turn all loops of c and of the scopes below; signal-safe. */
+void evc__ring_all(evc_coord *c);
 /* Tell all listeners of the stop, unless another thread has told them. */
 void evc__tell_all(evc_coord *c);
 /* Tell all listeners of the drain. */

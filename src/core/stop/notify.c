@@ -219,8 +219,9 @@ evc__tell_all(evc_coord *c)
 
 enum walk {
 	WALK_DRAIN, /* tell all listeners of c and of all scopes below */
-	WALK_ALL,   /* ring all listeners in the scopes below c */
-	WALK_JOINS  /* of these, only the listeners with n_joins above 0 */
+	WALK_ALL,   /* ring the loops of c and of all scopes below */
+	WALK_JOINS  /* ring, only in the scopes below c, the listeners with
+		       n_joins above 0 */
 };
 
 static void
@@ -254,9 +255,8 @@ walk_down(evc_coord *c, enum walk walk)
 			*++v = (struct level){ .c = l->scope };
 			evc__readers_enter(&v->c->stop.readers);
 			begin_kind(v, LISTENS_JOINS);
-		} else if (drain ||
-			   (v != level && (walk == WALK_ALL ||
-					   sync_load_sc(&l->n_joins) > 0)))
+		} else if (walk != WALK_JOINS ||
+			   (v != level && sync_load_sc(&l->n_joins) > 0))
 			l->tell(l);
 	}
 	pthread_setcancelstate(old, NULL);
@@ -276,7 +276,7 @@ evc__ring_below(evc_coord *c)
 }
 
 void
-evc__ring_all_below(evc_coord *c)
+evc__ring_all(evc_coord *c)
 {
 	walk_down(c, WALK_ALL);
 }

@@ -28,7 +28,8 @@ evc__cut_grace(evc_coord *c, uint32_t stop)
 			return;
 	} while (!sync_cas(&c->wake.grace_cut, &old, now));
 	evc__ring(c);
-	evc__ring_all_below(c);
+	/* Tasks are late now, also where no join runs the loop. */
+	evc__ring_all(c);
 	/* For the line in the log. */
 	evc__helper_ring(c);
 }

@@ -208,7 +208,7 @@ START_TEST(each_signal_that_is_kept_has_a_line)
 	for (i = 0; i < 2; i++) {
 		snprintf(line, sizeof(line),
 			 "web: %s from pid %d, uid %d is kept until a join "
-			 "begins",
+			 "begins, 4.0 s at most",
 			 i ? "SIGINT" : "SIGTERM", (int)getpid(),
 			 (int)getuid());
 		ck_assert_str_eq(said.line[i], line);
@@ -246,6 +246,64 @@ START_TEST(the_second_signal_has_a_line_before_the_end)
 	OK(evc_hold_end(c, hold));
 	OK(evc_join(c, NULL, NULL));
 	OK(evc_free(c));
+}
+END_TEST
+
+/* ---- a set-up that takes long ---- */
+
+/* Half of the budget, else of the grace, else of 8 seconds. */
+START_TEST(it_is_kept_for_half_of_the_time_of_a_stop)
+{
+	static const struct {
+		double grace, budget, kept;
+	} v[] = { { 0, 0, 4 }, { 0, 6, 3 }, { 60, 0, 30 }, { 60, 20, 10 } };
+	evc_escalation_opts escalation = { .budget = v[_i].budget };
+	evc_signals_opts o = { .flags = EVC_SIGNALS_AT_JOIN };
+	evc_config cfg = { .grace = v[_i].grace, .clock = scripted_clock };
+	evc_coord *c = new_coord_with(NULL, &cfg);
+	evc_reason r;
+
+	OK(evc_escalation_set(c, &escalation));
+	OK(evc_signals_start(c, &o));
+	raise(SIGTERM);
+	scripted_advance(v[_i].kept - 0.1);
+	ck_assert_int_eq(evc_wait_for_stop(c, 0.2), EVC_DEADLINE_EXCEEDED);
+	ck_assert_int_eq(evc_signals_pending(c), SIGTERM);
+	scripted_advance(0.2);
+	raise(SIGTERM); /* the helper looks */
+	UNTIL(evc_should_stop(c));
+	OK(evc_reason_get(c, 0, &r));
+	ck_assert_int_eq(r.signo, SIGTERM);
+	ck_assert_int_eq(evc_signals_pending(c), 0);
+	OK(evc_join(c, NULL, NULL));
+	OK(evc_free(c));
+}
+END_TEST
+
+static void *
+signal_later(void *unused)
+{
+	t_sleep(MOMENT);
+	kill(getpid(), SIGTERM);
+	return unused;
+}
+
+/* No watcher but those of the library, and no timer. */
+START_TEST(it_turns_the_loop_of_the_set_up)
+{
+	struct ev_loop *loop = ev_loop_new(0);
+	evc_coord *c = keeping(loop, NULL);
+	pthread_t t;
+
+	ev_ref(loop);
+	OK(pthread_create(&t, NULL, signal_later, NULL));
+	while (evc_signals_pending(c) == 0)
+		ev_run(loop, EVRUN_ONCE);
+	OK(pthread_join(t, NULL));
+	ev_unref(loop);
+	OK(evc_run(c, NULL, NULL));
+	OK(evc_free(c));
+	ev_loop_destroy(loop);
 }
 END_TEST
 
@@ -458,6 +516,9 @@ main(void)
 	tcase_add_loop_test(tcase, each_signal_that_is_kept_has_a_line, 0, 2);
 	tcase_add_loop_test(tcase, the_second_signal_has_a_line_before_the_end,
 			    0, 2);
+	tcase_add_loop_test(tcase, it_is_kept_for_half_of_the_time_of_a_stop, 0,
+			    4);
+	tcase_add_test(tcase, it_turns_the_loop_of_the_set_up);
 	tcase_add_test(tcase, the_second_is_kept_too_and_cuts_the_grace);
 	tcase_add_test(tcase, the_third_exits_during_the_set_up);
 	tcase_add_test(tcase, a_set_up_that_ends_without_a_join_is_told);
