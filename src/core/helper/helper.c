@@ -203,6 +203,13 @@ evc__helper_ring(evc_coord *c)
 }
 
 void
+evc__helper_describes(const evc_coord *c, bool begin)
+{
+	if (evc__helper_is_self(c))
+		sync_add(&c->tree->n_describing, begin ? 1 : (uint32_t)-1);
+}
+
+void
 evc__helper_hear(evc_coord *c, bool yes)
 {
 	uint32_t d = yes ? 1 : (uint32_t)-1;

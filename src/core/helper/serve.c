@@ -41,8 +41,7 @@ set_serving(struct evc__helper *h, uint32_t number, uint64_t since)
 {
 	if (sync_load_sc(&h->leader) == number)
 		sync_store_sc(&h->tree->serving_ns, since);
-	/* A thread before this one has hung, so this thread may hang in the
-	   next function: the watch thread looks. */
+	/* A thread before has hung: the watch thread looks at this one. */
 	if (since != 0 && number > 1)
 		evc__watch_wake(h->tree);
 }
@@ -57,8 +56,7 @@ evc__helper_inherited(void)
 	serving = NULL;
 }
 
-/* No lock: enter c, so that evc_free waits for this thread, or is refused.
-   false: c is being freed. */
+/* No lock: evc_free waits for this thread.  false: c is being freed. */
 static bool
 enter_coord(evc_coord *c)
 {
@@ -428,13 +426,6 @@ evc__helper_watch_over(struct evc__tree *tree)
 			       sync_load(&tree->n_ended) != 0 ?
 		       BACKOFF_MOST_NS :
 		       SYNC_FOREVER;
-}
-
-void
-evc__helper_describes(const evc_coord *c, bool begin)
-{
-	if (evc__helper_is_self(c))
-		sync_add(&c->tree->n_describing, begin ? 1 : (uint32_t)-1);
 }
 
 bool
