@@ -142,8 +142,8 @@ conclude_child(struct child *ch, enum reap s, const siginfo_t *i)
 				  "has reaped it");
 	if ((m->e.flags & EVC_MAY_FAIL) &&
 	    !evc__is_clean(c, sync_load(&c->word), q.code)) {
-		evc_log(c, EVC_LOG_WARNING, NULL, "child %s (pid %d) %s",
-			m->name, (int)ch->pid, text);
+		evc__log_held(c, EVC_LOG_WARNING, "child %s (pid %d) %s",
+			      m->name, (int)ch->pid, text);
 		q.code = 0;
 	}
 	/* The request comes first, because the round may close when no member

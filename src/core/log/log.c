@@ -373,6 +373,23 @@ evc__log_hook(evc_coord *c, const char *name, evc_status st)
 	evc__log_put(c, EVC_LOG_ERROR, 0, NULL, line);
 }
 
+void
+evc__log_held(evc_coord *c, int level, const char *fmt, ...)
+{
+	char line[512];
+	struct text t = evc__lines_in(line, sizeof line);
+	va_list ap;
+
+	if (c->log.fn == NULL)
+		return;
+	log_news(c);
+	evc__text_fmt(&t, "%s: ", c->name);
+	va_start(ap, fmt);
+	evc__text_vfmt(&t, fmt, ap);
+	va_end(ap);
+	evc__log_put(c, level, 0, NULL, line);
+}
+
 bool
 evc_log_flush(evc_coord *c, double timeout)
 {

@@ -117,6 +117,9 @@ void evc__log_settle(evc_coord *c, uint64_t ns);
 bool evc__log_over_due(evc_coord *c, uint64_t w);
 /* The stop is over, with verdict v. */
 void evc__log_over(evc_coord *c, const evc_verdict *v);
+/* Lock held: as evc_log, for a line of the library. */
+void evc__log_held(evc_coord *c, int level, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
 /* The line for the result of a stop hook, when the stop was cleared while the
    hook ran. */
 void evc__log_hook(evc_coord *c, const char *name, evc_status st);

@@ -409,6 +409,32 @@ START_TEST(with_MAY_FAIL_the_line_comes_at_once_and_nothing_stops)
 }
 END_TEST
 
+/* The log has news just then: the error. */
+START_TEST(with_MAY_FAIL_the_line_comes_beside_an_error)
+{
+	evc_config cfg = { .log = hear_of_death };
+	struct setting s;
+	struct joiner j;
+	struct kid k;
+	int d;
+
+	for (d = 0; d <= BY_FAR_LOOP; d++) {
+		atomic_store(&n_lines, 0);
+		begin_setting(&s, d, &cfg);
+		k = kid_born(TERM_IGNORED, 0, SIGUSR1);
+		kid_add(&s, "the-child", &k, 0, EVC_MAY_FAIL);
+		(void)evc_fail(s.c, EVC_INTERNAL, 0, "an error");
+		join_begin(&j, s.c, 0, 0);
+		kid_let_go(&k);
+		TURN_UNTIL(&s, atomic_load(&j.returned));
+		ck_assert_int_eq(join_end(&j), EVC_INTERNAL);
+		kid_was_reaped(&k);
+		ck_assert_int_eq(atomic_load(&n_lines), 1);
+		end_setting(&s);
+	}
+}
+END_TEST
+
 /* A stop of its own is none of failure. */
 START_TEST(with_MAY_FAIL_and_END_STOPS_its_death_is_a_clean_stop)
 {
@@ -430,6 +456,7 @@ START_TEST(with_MAY_FAIL_and_END_STOPS_its_death_is_a_clean_stop)
 END_TEST
 
 KERNELS_MAIN("child", with_MAY_FAIL_the_line_comes_at_once_and_nothing_stops,
+	     with_MAY_FAIL_the_line_comes_beside_an_error,
 	     with_MAY_FAIL_and_END_STOPS_its_death_is_a_clean_stop,
 	     exit_status_0_ends_it_alone,
 	     any_other_exit_status_is_an_error_that_names_it,
