@@ -4,7 +4,8 @@
  * keeps them, and the join requests the stop, so that the join drives the
  * phases.  The helper thread writes a line about each.
  * Called by: signals.c, in its handler, in its job and at the begin of a join.
- * Locks: telling, for the lines; atomics: kept[], untold[], stop.n_driving.
+ * Locks: telling, then the coordinator's, for the lines.  Atomics: kept[],
+ * untold[], stop.n_driving.
  */
 #include "core/core.h"
 #include "core/join/join.h"
@@ -62,9 +63,11 @@ evc__signals_kept_log(evc_coord *c)
 		if (sender == 0)
 			continue;
 		evc__text_sender(&t, sender);
-		evc_log(c, EVC_LOG_INFO, NULL,
-			"%s is kept until a join begins, %.1f s at most", buf,
-			(double)evc__kept_time(c) / 1e9);
+		sync_lock(&c->lock);
+		evc__log_held(c, EVC_LOG_INFO,
+			      "%s is kept until a join begins, %.1f s at most",
+			      buf, (double)evc__kept_time(c) / 1e9);
+		sync_unlock(&c->lock);
 	}
 	sync_unlock(&telling);
 }
