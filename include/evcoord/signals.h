@@ -33,15 +33,17 @@ EVC_BEGIN_DECLS_
  * is kept, too, and cuts the grace; a third one exits as above.  The log hook
  * gets a line about each signal that is kept, and about a second one.  Such a
  * program must come to a join: evc_wait_for_stop alone does not hear a signal
- * that is kept.
+ * that is kept.  After half of the time of a stop (half of the budget, else of
+ * the grace, else 4 s) a signal that is still kept requests the stop.  It turns
+ * the loops of c, so that a set-up that runs one can ask after each turn.
  *
  * Thread:    any; the handlers run wherever the kernel delivers.
  * Ownership: evc_signals_stop or evc_free restores the handlers that the
  *            signals had before.
  * Returns:   0; -EVC_ALREADY_EXISTS when a coordinator has the signals, or one
  *            of them is evc_dump_signal's; -EVC_FAILED_PRECONDITION for a
- *            scope; -EVC_INVALID_ARGUMENT; with allow or EVC_SIGNALS_AT_JOIN,
- *            and a log hook: -EVC_RESOURCE_EXHAUSTED.
+ *            scope; -EVC_INVALID_ARGUMENT; with EVC_SIGNALS_AT_JOIN, or with
+ *            allow and a log hook: -EVC_RESOURCE_EXHAUSTED.
  * Since:     0.1
  */
 EVC_API evc_status

@@ -320,8 +320,9 @@ install_handlers(evc_coord *c, const evc_signals_opts *o)
 					   "for a dump",
 					   signo[i]);
 	evc__signals_refused_forget();
-	if ((o->allow != NULL || (o->flags & EVC_SIGNALS_AT_JOIN)) &&
-	    c->log.fn != NULL && !add_job(c))
+	if (((o->allow != NULL && c->log.fn != NULL) ||
+	     (o->flags & EVC_SIGNALS_AT_JOIN)) &&
+	    !add_job(c))
 		return evc__refuse(-EVC_RESOURCE_EXHAUSTED,
 				   "evc_signals_start: no memory, or no helper "
 				   "thread");
