@@ -123,18 +123,9 @@ static void
 return_join(const struct evc__join *j)
 {
 	evc_coord *c = j->c;
-	struct list *n, *tmp;
-	bool last = true;
 
-	if (j->stop_number == 0)
-		return;
-	sync_lock(&c->lock);
-	LIST_EACH(n, tmp, &c->join.all)
-		if (!LIST_OF(n, struct evc__join, node)->internal)
-			last = false;
-	if (last)
+	if (j->stop_number != 0 && sync_load_sc(&c->stop.n_driving) == 0)
 		sync_store_sc(&c->tree->answered, j->stop_number);
-	sync_unlock(&c->lock);
 }
 
 evc_status

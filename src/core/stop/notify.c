@@ -217,7 +217,7 @@ evc__tell_all(evc_coord *c)
 
 /* ---- walks that do not set `walked`: drains, and rings below ---- */
 
-enum walk {
+enum walk_down {
 	WALK_DRAIN, /* tell all listeners of c and of all scopes below */
 	WALK_ALL,   /* ring the loops of c and of all scopes below */
 	WALK_JOINS  /* ring, only in the scopes below c, the listeners with
@@ -225,7 +225,7 @@ enum walk {
 };
 
 static void
-walk_down(evc_coord *c, enum walk walk)
+walk_down(evc_coord *c, enum walk_down walk)
 {
 	bool drain = walk == WALK_DRAIN;
 	struct level level[EVC__DEPTH_MOST + 1], *v = level;
