@@ -224,7 +224,7 @@ START_TEST(J1_a_join_asks_for_no_stop_when_the_background_has_ended_too)
 	OK(evc_member_get(c, back, &info));
 	ck_assert_int_eq(sscanf(info.where, "tid %d", &tid), 1);
 	/* This fault never comes, and counts. */
-	probes = seam_fail("thread_join", "probe_pthread", 1 << 30, 0);
+	probes = seam_fail("thread_join", "try_join", 1 << 30, 0);
 	j.c = c;
 	j.thread = spawn(joiner_main, &j);
 	UNTIL(seam_arrivals(probes) > 0);
