@@ -590,7 +590,8 @@ echo "# a signal during the set-up"
 cp "$tmp/zone" "$tmp/zone.kept"
 awk 'BEGIN { while (i++ < 300000) print "many" i " IN A 192.0.2.1" }' \
 	>>"$tmp/zone"
-"$bin/dnsd" -z "$tmp/zone" -c "$tmp/control" >"$tmp/out" 2>"$tmp/err" &
+# The signal is kept for half of the budget.
+"$bin/dnsd" -b 120 -z "$tmp/zone" -c "$tmp/control" >"$tmp/out" 2>"$tmp/err" &
 server=$!
 check "it catches SIGTERM" until_true catches_term
 stop
