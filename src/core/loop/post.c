@@ -208,7 +208,7 @@ evc__inbox_put(evc_loop_ref *l, evc_message *m)
 {
 	if (!evc__refgate_enter(&l->gate))
 		return false;
-	m->flags = MESSAGE_UNCOUNTED;
+	m->posted_ = POSTED_UNCOUNTED;
 	push_message(l, m);
 	evc__refgate_leave(&l->gate);
 	return true;
@@ -285,11 +285,13 @@ static uint32_t
 deliver_message(evc_loop_ref *l, evc_coord *c, evc_status why)
 {
 	evc_message *m = l->todo;
-	bool counted = !(m->flags & MESSAGE_UNCOUNTED);
+	bool counted;
 
 	l->todo = m->next_;
 	if (l->todo == NULL)
 		l->todo_end = &l->todo;
+	counted = sync_load_relaxed((_Atomic uint32_t *)&m->posted_) !=
+		  POSTED_UNCOUNTED;
 	sync_store((_Atomic uint32_t *)&m->posted_, 0);
 	/* The function may use c. */
 	if (!counted && why == 0) {

@@ -14,8 +14,8 @@
 #include "base/sync.h"
 #include "core/loop/loop_waker.h"
 
-/* In evc_message.flags: put by evc__inbox_put. */
-#define MESSAGE_UNCOUNTED (1u << 31)
+/* evc_message.posted_ of a message by evc__inbox_put; by a post it is 1. */
+#define POSTED_UNCOUNTED 2
 
 struct evc_loop_ref {
 	/* atomic: handles, the reactor, the loop_waker's list -> the freeing
