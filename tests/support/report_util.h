@@ -149,4 +149,24 @@ zoo_end(struct zoo *z)
 	ev_loop_destroy(z->loop);
 }
 
+/* A thread that reports in all formats until it is to leave. */
+struct reporting {
+	evc_coord *c;
+	atomic_int leave, turns;
+};
+
+static MAYBE_UNUSED void *
+report_again_and_again(void *arg)
+{
+	static __thread char buf[1 << 15];
+	struct reporting *k = arg;
+	unsigned format;
+
+	for (; !atomic_load(&k->leave); atomic_fetch_add(&k->turns, 1))
+		for (format = EVC_REPORT_TEXT; format <= EVC_REPORT_METRICS;
+		     format++)
+			evc_report(k->c, format, buf, sizeof(buf));
+	return NULL;
+}
+
 #endif

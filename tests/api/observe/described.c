@@ -143,30 +143,11 @@ START_TEST(a_signal_has_groups_written)
 }
 END_TEST
 
-struct crowd {
-	evc_coord *c;
-	atomic_int leave, turns;
-};
-
-static void *
-report_again_and_again(void *arg)
-{
-	static __thread char buf[1 << 15];
-	struct crowd *k = arg;
-	unsigned format;
-
-	for (; !atomic_load(&k->leave); atomic_fetch_add(&k->turns, 1))
-		for (format = EVC_REPORT_TEXT; format <= EVC_REPORT_METRICS;
-		     format++)
-			evc_report(k->c, format, buf, sizeof(buf));
-	return NULL;
-}
-
 START_TEST(groups_come_and_go_while_another_thread_reports)
 {
 	evc_registry *reg = new_registry(0);
 	evc_config cfg = { .name = "root" };
-	struct crowd crowd = { .c = new_coord_with(NULL, &cfg) };
+	struct reporting crowd = { .c = new_coord_with(NULL, &cfg) };
 	evc_group_opts o = { .coord = crowd.c };
 	struct crew k;
 	pthread_t t[2];

@@ -237,28 +237,9 @@ END_TEST
 
 /* ---- others come and go while reports are written ---- */
 
-struct crowd {
-	evc_coord *c;
-	atomic_int leave, turns;
-};
-
-static void *
-report_again_and_again(void *arg)
-{
-	static __thread char buf[1 << 15];
-	struct crowd *k = arg;
-	unsigned format;
-
-	for (; !atomic_load(&k->leave); atomic_fetch_add(&k->turns, 1))
-		for (format = EVC_REPORT_TEXT; format <= EVC_REPORT_METRICS;
-		     format++)
-			evc_report(k->c, format, buf, sizeof(buf));
-	return NULL;
-}
-
 START_TEST(queues_come_and_go_while_others_report)
 {
-	struct crowd k = { .c = named("c") };
+	struct reporting k = { .c = named("c") };
 	evc_queue *q[8];
 	pthread_t t[2];
 	int i, n, before;

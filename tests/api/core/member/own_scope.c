@@ -356,14 +356,6 @@ START_TEST(a_report_may_free_no_scope_that_it_keeps)
 }
 END_TEST
 
-static evc_status
-at_once(evc_coord *s, void *arg)
-{
-	(void)s;
-	(void)arg;
-	return 0;
-}
-
 START_TEST(a_thread_that_ends_at_once_leaves_no_scope)
 {
 	evc_coord *c = new_coord(NULL);
@@ -371,7 +363,7 @@ START_TEST(a_thread_that_ends_at_once_leaves_no_scope)
 	int i;
 
 	for (i = 0; i < 10000; i++) {
-		OK(evc_thread_start(c, "brief", at_once, NULL, &own, &id));
+		OK(evc_thread_start(c, "brief", return_at_once, NULL, &own, &id));
 		if (i % 2)
 			OK(evc_member_wait(c, id, INFINITY, NULL));
 	}
@@ -410,11 +402,11 @@ START_TEST(a_start_that_fails_leaves_nothing_behind)
 	evc_id id = 77;
 
 	opts.stack = (size_t)1 << 60;
-	ck_assert_int_lt(evc_thread_start(c, "big", at_once, NULL, &opts, &id),
+	ck_assert_int_lt(evc_thread_start(c, "big", return_at_once, NULL, &opts, &id),
 			 0);
 	OK(evc_request_stop(c, 0, NULL));
 	REFUSED(EVC_CANCELLED,
-		evc_thread_start(c, "late", at_once, NULL, &own, &id));
+		evc_thread_start(c, "late", return_at_once, NULL, &own, &id));
 	ck_assert_uint_eq(id, 77);
 	opts = own;
 	opts.flags |= EVC_AFTER_STOP;
@@ -502,14 +494,6 @@ START_TEST(a_fork_in_such_a_thread_leaves_the_parent_alone)
 }
 END_TEST
 
-static evc_status
-run_looper(evc_coord *c, void *arg)
-{
-	(void)c;
-	(void)arg;
-	return 0;
-}
-
 START_TEST(other_members_are_stopped_or_refused)
 {
 	const evc_member_opts thread = { .flags = EVC_OWN_THREAD };
@@ -517,10 +501,10 @@ START_TEST(other_members_are_stopped_or_refused)
 	evc_id looper, hold, hook, plain;
 	evc_reactor *r = NULL;
 
-	OK(evc_looper_start(c, "looper", 60, run_looper, NULL, &thread,
+	OK(evc_looper_start(c, "looper", 60, return_at_once, NULL, &thread,
 			    &looper));
 	OK(evc_hold_begin(c, "hold", NULL, &hold));
-	OK(evc_on_stop(c, "hook", run_looper, NULL, NULL, &hook));
+	OK(evc_on_stop(c, "hook", return_at_once, NULL, NULL, &hook));
 	OK(evc_thread_start(c, "plain", obey, NULL, NULL, &plain));
 	OK(evc_member_stop(c, looper, 0, NULL));
 	ck_assert(is_gone(c, looper));
@@ -538,7 +522,7 @@ START_TEST(other_members_are_stopped_or_refused)
 	REFUSED(EVC_INVALID_ARGUMENT,
 		evc_register_thread(c, "self", pthread_self(), &own, NULL));
 	REFUSED(EVC_INVALID_ARGUMENT,
-		evc_looper_start(c, "looper", 1, run_looper, NULL, &own,
+		evc_looper_start(c, "looper", 1, return_at_once, NULL, &own,
 				 NULL));
 	REFUSED(EVC_INVALID_ARGUMENT, evc_hold_begin(c, "hold", &own, NULL));
 	OK(evc_hold_end(c, hold));

@@ -90,13 +90,15 @@ hang(struct ev_loop *loop, ev_timer *t, int revents)
 		pause();
 }
 
+/* Run c; the loop calls fn in its first turn. */
 static void
-run_hung(evc_coord *c, struct ev_loop *loop)
+run_with(evc_coord *c, struct ev_loop *loop,
+	 void (*fn)(struct ev_loop *, ev_timer *, int))
 {
 	ev_timer t;
 
 	stopped = c;
-	ev_timer_init(&t, hang, 0., 0.);
+	ev_timer_init(&t, fn, 0., 0.);
 	ev_timer_start(loop, &t);
 	(void)!evc_run(c, NULL, NULL);
 }
@@ -106,7 +108,7 @@ hung_loop(void)
 {
 	struct ev_loop *loop = ev_loop_new(0);
 
-	run_hung(front(loop, true, EVC_AT_END_EXIT, 0.2), loop);
+	run_with(front(loop, true, EVC_AT_END_EXIT, 0.2), loop, hang);
 }
 
 START_TEST(a_hung_loop_is_named_and_the_process_ends)
@@ -132,7 +134,7 @@ hung_loop_without_log(void)
 {
 	struct ev_loop *loop = ev_loop_new(0);
 
-	run_hung(front(loop, false, EVC_AT_END_EXIT, 0.2), loop);
+	run_with(front(loop, false, EVC_AT_END_EXIT, 0.2), loop, hang);
 }
 
 START_TEST(without_a_log_hook_the_report_goes_to_standard_error)
@@ -190,7 +192,7 @@ abort_me(void)
 	struct ev_loop *loop = ev_loop_new(0);
 
 	signal(SIGABRT, never);
-	run_hung(front(loop, true, EVC_AT_END_ABORT, 0.2), loop);
+	run_with(front(loop, true, EVC_AT_END_ABORT, 0.2), loop, hang);
 }
 
 START_TEST(an_abort_calls_no_handler)
@@ -550,14 +552,11 @@ static void
 nested_run(void)
 {
 	struct ev_loop *loop = ev_loop_new(0);
-	ev_timer inside, other;
+	ev_timer other;
 
-	stopped = front(loop, true, EVC_AT_END_EXIT, 0.2);
-	ev_timer_init(&inside, run_inside, 0., 0.);
-	ev_timer_start(loop, &inside);
 	ev_timer_init(&other, nothing, 0.05, 0.05);
 	ev_timer_start(loop, &other);
-	(void)!evc_run(stopped, NULL, NULL);
+	run_with(front(loop, true, EVC_AT_END_EXIT, 0.2), loop, run_inside);
 }
 
 START_TEST(an_answer_inside_a_nested_run_does_not_turn_it_off)
@@ -600,12 +599,9 @@ static void
 second_join(void)
 {
 	struct ev_loop *loop = ev_loop_new(0);
-	ev_timer t;
 
-	stopped = front(loop, true, EVC_AT_END_EXIT, 0.2);
-	ev_timer_init(&t, hang_beside_a_join, 0., 0.);
-	ev_timer_start(loop, &t);
-	(void)!evc_run(stopped, NULL, NULL);
+	run_with(front(loop, true, EVC_AT_END_EXIT, 0.2), loop,
+		 hang_beside_a_join);
 }
 
 START_TEST(the_answer_of_another_thread_does_not_turn_it_off)
@@ -619,11 +615,19 @@ START_TEST(the_answer_of_another_thread_does_not_turn_it_off)
 }
 END_TEST
 
-static void
-release_hangs(void *arg)
+static evc_status
+wait_for_nothing(evc_coord *c, void *arg)
 {
+	(void)c;
 	(void)arg;
-	for (;;)
+	return 0;
+}
+
+/* On the thread of the run; the helper may come first, and then it returns. */
+static void
+release_hangs(void *runner)
+{
+	while (pthread_equal(pthread_self(), *(pthread_t *)runner))
 		pause();
 }
 
@@ -632,12 +636,17 @@ hung_release(void)
 {
 	evc_member_opts o = { .release = release_hangs };
 	struct ev_loop *loop = ev_loop_new(0);
-	evc_coord *c = front(loop, true, EVC_AT_END_EXIT, 0.2);
+	pthread_t self = pthread_self();
+	evc_coord *c;
 
-	IN_CHILD(evc_looper_start(c, "tick", 0.01, return_at_once, NULL, &o,
-				  NULL));
-	IN_CHILD(evc_request_stop(c, 0, NULL));
-	(void)!evc_run(c, NULL, NULL);
+	for (;;) {
+		c = front(loop, true, EVC_AT_END_EXIT, 0.2);
+		IN_CHILD(evc_looper_start(c, "tick", 0.01, wait_for_nothing,
+					  &self, &o, NULL));
+		IN_CHILD(evc_request_stop(c, 0, NULL));
+		(void)!evc_run(c, NULL, NULL);
+		IN_CHILD(evc_free(c));
+	}
 }
 
 START_TEST(a_release_that_hangs_does_not_turn_it_off)
