@@ -71,6 +71,16 @@ evc__grace(evc_coord *c, double asked, uint64_t w)
 	return evc__grace_by_signal(c, asked, w) ? SIGNAL_GRACE : DEFAULT_GRACE;
 }
 
+double
+evc__stop_grace(evc_coord *c, uint64_t w)
+{
+	double budget = sync_load(&c->wake.escalation) != NULL ?
+				evc__escalation(c)->budget :
+				0;
+
+	return budget != 0 ? budget : evc__grace(c, 0, w);
+}
+
 uint64_t
 evc__kept_time(const evc_coord *c)
 {
@@ -121,13 +131,8 @@ evc__own_end(evc_coord *c)
 	end = end != 0 ? end : c->join.spent_ns;
 	if (end != 0)
 		return end;
-	/* No join says how long it waits: the stop has the budget. */
 	v.start = 0;
-	v.grace = sync_load(&c->wake.escalation) != NULL ?
-			  evc__escalation(c)->budget :
-			  0;
-	if (v.grace == 0)
-		v.grace = evc__grace(c, 0, w);
+	v.grace = evc__stop_grace(c, w);
 	return evc__deadline(&v);
 }
 

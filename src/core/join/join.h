@@ -84,13 +84,17 @@ evc_status evc__check_loop(const evc_coord *c, const char *func);
 
 /* ---- budget.c; lock held ---- */
 
-/* How long a signal is kept until a join begins: half of the time of a stop. */
+/* No lock: how long a signal is kept until a join begins: half of the time of a
+   stop. */
 uint64_t evc__kept_time(const evc_coord *c);
-/* When the last join of c gives up; without a join, when the grace of c is
-   over. */
+/* No lock: the seconds of a stop when no join says how long it waits: the budget
+   of c, else its grace. */
+double evc__stop_grace(evc_coord *c, uint64_t w);
+/* When the last join of c gives up; without a join, when the time of
+   evc__stop_grace is over. */
 uint64_t evc__own_end(evc_coord *c);
-/* Lock held: until when a join of the stop with this number that is answered
-   may take to return; 0: none is answered. */
+/* Until when a join of the stop with this number that is answered may take to
+   return; 0: none is answered. */
 uint64_t evc__returns_end(const evc_coord *c, uint32_t stop);
 /* When the stop was requested; 0: no stop. */
 uint64_t evc__stop_time(evc_coord *c, uint64_t w);

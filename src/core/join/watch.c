@@ -79,17 +79,14 @@ static uint64_t
 guess_end(evc_coord *c, uint64_t w, uint64_t now)
 {
 	const evc_reason *r = evc__reason_peek(c, WORD_WIN_SLOT(w), w);
-	const evc_escalation_opts *o = evc__escalation(c);
 	struct evc__view v = {
 		.stop = r != NULL ? r->mono_ns | 1 : now | 1,
-		.grace = evc__grace(c, 0, w),
+		.grace = evc__stop_grace(c, w),
 		.longest = INFINITY,
 		.grace_cut = evc__grace_cut_at(c, WORD_STOP_NUMBER(w)),
 		.cut_grace = sync_load(&c->wake.cut_grace_ns),
 	};
 
-	if (o->budget > 0)
-		v.more.budget = evc__after(v.stop, evc__ns(o->budget));
 	return evc__deadline(&v);
 }
 
