@@ -184,7 +184,7 @@ log_signals(evc_coord *c, struct evc__helper_job *k)
 static bool
 add_job(evc_coord *c)
 {
-	struct evc__helper_job *job = c->life.refused_job;
+	struct evc__helper_job *job = c->life.signals_job;
 	bool added;
 
 	if (job == NULL) {
@@ -193,7 +193,7 @@ add_job(evc_coord *c)
 			return false;
 		job->run = log_signals;
 		list_init(&job->node);
-		c->life.refused_job = job;
+		c->life.signals_job = job;
 	}
 	sync_lock(&c->lock);
 	added = evc__helper_job_add(c, job);

@@ -8,7 +8,8 @@
 #include <evcoord.h>
 
 /* Lock held: the helper thread writes the lines for c from now on; for a root a
-   watch thread is made, too, and for at_end the thread that ends the process.  false: no memory or no thread to be had. */
+   watch thread is made, too, and for at_end the thread that ends the process.
+   false: no memory or no thread to be had. */
 bool evc__ending_need(evc_coord *c, bool at_end);
 
 #endif

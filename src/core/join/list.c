@@ -138,10 +138,8 @@ evc__join_result(const struct evc__join *j, evc_verdict *ret_verdict)
 		/* The lines are out when the join returns, unless the hook
 		   hangs. */
 		if (j->c->log.fn != NULL && j->verdict.n_stragglers > 0 &&
-		    j->verdict.stop.kind != 0 && j->c->parent == NULL)
-			evc__await_report(j->c, WORD_STOP_NUMBER(
-							sync_load(&j->c->word)),
-					  LOG_FLUSH_NS);
+		    j->stop_number != 0)
+			evc__await_report(j->c, j->stop_number, LOG_FLUSH_NS);
 		else if (j->c->log.fn != NULL)
 			evc__log_settle(j->c, LOG_FLUSH_NS);
 	}

@@ -142,7 +142,7 @@ evc__coord_destroy(evc_coord *c)
 	evc__escalation_free(c);
 	evc__describers_free(c);
 	sync_free(c->join.drain);
-	sync_free(c->life.refused_job);
+	sync_free(c->life.signals_job);
 	evc__table_free(&c->member.ids.table);
 	evc__outcomes_free(c);
 	sync_free(c->stop.slot);

@@ -41,7 +41,7 @@ struct evc__coord_life {
 					  evc_abandon */
 	struct evc__systemd *systemd;
 	/* signals.c: the helper's lines about refused signals; freed with c */
-	struct evc__helper_job *refused_job;
+	struct evc__helper_job *signals_job;
 	/* set by rooms above; called when c goes, before its parts go */
 	void (*release_signals)(evc_coord *c);
 	void (*release_dump)(evc_coord *c);

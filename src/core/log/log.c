@@ -404,11 +404,7 @@ log_causes(evc_coord *c)
 {
 	if (c->parent != NULL)
 		log_causes(c->parent);
-	if (c->log.fn == NULL || !has_news(c))
-		return;
-	sync_lock(&c->lock);
-	log_news(c);
-	sync_unlock(&c->lock);
+	evc__log_news(c);
 }
 
 void
