@@ -4,8 +4,8 @@
 # The programs in the manual work.  Each literal block of an EXAMPLES section
 # that has a main() is compiled as a user would, with all warnings as errors,
 # against the headers and the built library, and run with a limit.  The programs
-# of README are, too: the one that it begins with gets a ^C, and what another one
-# writes stands in README.
+# of README and of the chapters in doc/ are, too: one that takes signals gets a
+# ^C, and the text shows what another one writes.
 #
 # A comment right before a block tells what is expected of it:
 #	.\" status 124		the program's exit status, when it is not 0
@@ -165,68 +165,71 @@ try_program() {
 	fi
 }
 
-# The programs of README as $tmp/readme.N.c: indented blocks that begin with an
-# #include.
-extract_readme() {
-	awk -v base="$tmp/readme." '
+# extract_text TEXT: its programs as $tmp/TEXT.N.c, the indented blocks that begin
+# with an #include.
+extract_text() {
+	awk -v base="$tmp/${1##*/}." -v text="$1" '
 		/^    #include/ && !open {
 			open = 1
 			n++
 			file = base n ".c"
-			print "#line " FNR " \"README\"" >file
+			print "#line " FNR " \"" text "\"" >file
 		}
 		/^[^ ]/ { open = 0 }
-		open { sub(/^    /, ""); print >file }' README
+		open { sub(/^    /, ""); print >file }' "$1"
 }
 
-# try_readme_more FILE.c: runs to its end, and README shows what it writes.
-try_readme_more() {
-	build_program "$1" README || return
-	$limited "${1%.c}" >"$tmp/out" 2>"$tmp/err"
-	status=$?
-	sed 's/^/    /' "$tmp/out" | grep -vxF -f README >"$tmp/said"
-	if [ $status != 0 ] || [ ! -s "$tmp/out" ] || [ -s "$tmp/said" ]; then
-		broken "README: ${1##*/}: status $status; it said:"
-		cat "$tmp/out" "$tmp/err"
-	else
-		echo "ok README, ${1##*/}"
-	fi
-}
-
-# Its first program, stopped once its thread speaks: that begins after the
-# signals were taken.
-try_readme() {
-	mv "$tmp/readme.1.c" "$tmp/readme.c"
-	build_program "$tmp/readme.c" README || return
-	: >"$tmp/readme.out"
-	env --default-signal=INT $limited "$tmp/readme" \
-		>>"$tmp/readme.out" 2>&1 &
+# stop_program PROGRAM: started, and stopped by ^C once its thread speaks: that
+# begins after the signals were taken.
+stop_program() {
+	: >"$tmp/out"
+	env --default-signal=INT $limited "$1" >>"$tmp/out" 2>&1 &
 	tenths=0
-	until [ -s "$tmp/readme.out" ] || [ $tenths = 200 ]; do
+	until [ -s "$tmp/out" ] || [ $tenths = 200 ]; do
 		sleep 0.1
 		tenths=$((tenths + 1))
 	done
 	kill -INT $!
 	wait $!
 	status=$?
-	if [ $status = 0 ] && tail -n 1 "$tmp/readme.out" |
-			grep -q '^SIGINT from .*, after .* s$'; then
-		echo "ok README"
-	else
-		broken "README: status $status; it said:"
-		cat "$tmp/readme.out"
-	fi
+	[ $status = 0 ] && tail -n 1 "$tmp/out" |
+		grep -q '^SIGINT from .*, after .* s$'
 }
 
-for page in ${EVC_MANUAL:-man/*.[1-9] README}; do
-	if [ "$page" = README ]; then
-		extract_readme
-		try_readme
-		for source in "$tmp"/readme.[0-9]*.c; do
-			[ ! -e "$source" ] || try_readme_more "$source"
+# run_program PROGRAM TEXT: runs to its end, and TEXT shows what it writes.
+run_program() {
+	$limited "$1" >"$tmp/out" 2>"$tmp/err"
+	status=$?
+	sed 's/^/    /' "$tmp/out" | grep -vxF -f "$2" >"$tmp/said"
+	[ $status = 0 ] && [ -s "$tmp/out" ] && [ ! -s "$tmp/said" ] && return
+	cat "$tmp/err" >>"$tmp/out"
+	return 1
+}
+
+# try_text FILE.c TEXT: a program that takes signals gets a ^C.
+try_text() {
+	build_program "$1" "$2" || return
+	if grep -q evc_signals_start "$1"; then
+		stop_program "${1%.c}"
+	else
+		run_program "${1%.c}" "$2"
+	fi && {
+		echo "ok ${1##*/}"
+		return
+	}
+	broken "$2: ${1##*/}: status $status; it said:"
+	cat "$tmp/out"
+}
+
+for page in ${EVC_MANUAL:-man/*.[1-9] README doc/*.md}; do
+	case $page in
+	README|*.md)
+		extract_text "$page"
+		for source in "$tmp/${page##*/}".[0-9]*.c; do
+			[ ! -e "$source" ] || try_text "$source" "$page"
 		done
-		continue
-	fi
+		continue ;;
+	esac
 	try_synopsis "$page"
 	extract "$page"
 	for source in "$tmp/${page##*/}".*.c; do

@@ -3,7 +3,7 @@
 #
 # redis.sh - the examples over a Redis server, and the tools of that engine:
 # cluster and wordcount with workers that come by themselves and are killed;
-# evc-worker with shared objects; evc-cluster; the five lines of README; the demo.
+# evc-worker with shared objects; evc-cluster; the five lines of doc/cluster.md; the demo.
 #
 # The tools are in EVC_TOOLS (default: beside the folder of the examples).
 # shellcheck disable=SC2154 # bin, tmp, failures, server, redis, tools: lib.sh, redis_lib.sh
@@ -531,19 +531,19 @@ check 'evcoord-redis(7): the rights of a coordinator' \
 grep '^node' "$measured" | words_of >"$tmp/measured"
 check 'and of a node' diff "$tmp/measured" "$tmp/node.page"
 
-# ---- README, and the demo --------------------------------------------------------
+# ---- doc/cluster.md, and the demo ------------------------------------------------
 
 # Its five lines, with a port and folders of this test's: the first starts a
 # server, which is here already.
 awk '/^    redis-server --port/ { open = 1; next }
 	/^$/ { open = 0 }
-	open { sub(/^    /, ""); print }' "$top/README" |
+	open { sub(/^    /, ""); print }' "$top/doc/cluster.md" |
 	sed "s|redis://127.0.0.1:6400|$at|; s|build/examples/|$bin/|
 		s|build/tools/|$tools/|; s|/usr/include|$tree|" >"$tmp/lines"
 echo 'wait' >>"$tmp/lines"
-check 'README has them' test "$(wc -l <"$tmp/lines")" -eq 5
+check 'doc/cluster.md has them' test "$(wc -l <"$tmp/lines")" -eq 5
 run sh -e "$tmp/lines"
-check 'the lines of README work' test $status -eq 0
+check 'the lines of doc/cluster.md work' test $status -eq 0
 check 'they count, and clean' told 'keys of the namespace words are deleted'
 check 'workers were killed' said 'kill -9 [0-9]+, which is worker'
 

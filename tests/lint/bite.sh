@@ -173,6 +173,10 @@ edited documented "no comment says Thread:" include/evcoord/join.h \
 	's/ \* Thread: / * thread: /'
 edited documented "evc_free" man/evc_new.3 '/^\.Nm evc_free/d'
 edited documented "evc_free" man/stubs '/^evc_free/d'
+bites documented "more than 150 lines" README "$(seq 150)"
+edited documented "graceful shutdown" README '1s/graceful//'
+edited documented "doc/nothing.md" README 's/(doc.tutorial.md)/(doc\/nothing.md)/'
+edited documented "README: doc/tutorial.md" README 's/(doc.tutorial.md)//'
 bites documented "evc_nothing" man/stubs 'evc_nothing evc_new'
 edited documented "evc_free" man/evcoord-threads.7 '/^evc_free\t/d'
 
@@ -205,8 +209,9 @@ edited $manual "a mark, and no block" $EVC_MANUAL 's/^\.Bd -literal/.Pp/'
 EVC_MANUAL=man/evcoord-looper.3
 edited $manual "no program" $EVC_MANUAL 's/^main(/other(/'
 EVC_MANUAL=README
-edited $manual "README: status 1" README 's/return status;/return 1;/'
-edited $manual "README: readme.2.c: status 0" README 's/(record), true/(record) - 1, true/'
+edited $manual "README: README.1.c: status 1" README 's/return status;/return 1;/'
+EVC_MANUAL=doc/tutorial.md
+edited $manual "tutorial.md.2.c: status 0" $EVC_MANUAL 's/(record), true/(record) - 1, true/'
 unset EVC_MANUAL
 EVC_TOP_BUILDDIR=$tmp/build
 
@@ -223,6 +228,8 @@ bites stopcode "lines of stop code, 40 are allowed" examples/dnsd.h \
 	"/* stop: */
 $(seq 41 | sed 's/.*/extern int p&;/')
 /* :stop */"
+
+edited stopcode "does not show" doc/tutorial.md '/evc_systemd_ready/d'
 
 bites listed "src/core/planted.c" src/core/planted.c ''
 bites listed "tests/api/planted.c" tests/api/planted.c ''

@@ -5,6 +5,9 @@
 # Thread:, Ownership:, Returns: and Since:; and a manual page names it in its
 # NAME section.  A name is either a page's own or stands in man/stubs, from
 # which an installation makes the pages that lead to it.
+#
+# README stays short and says the words that people search for; what it and the
+# chapters in doc/ point to is there.
 . "$(dirname "$0")/common.sh"
 need include/evcoord.h man/stubs man/evcoord.7
 
@@ -60,5 +63,20 @@ sort "$tmp/named" | comm -23 - "$tmp/found" |
 	broken_lines "PAGE NAME: neither the name of the file nor in man/stubs"
 sort "$tmp/named" | comm -13 - "$tmp/found" |
 	broken_lines "PAGE NAME: in man/stubs, but not in that page's NAME"
+
+[ "$(wc -l <README)" -le 150 ] || broken "README: more than 150 lines"
+grep -qi 'graceful shutdown' README ||
+	broken "README does not say: graceful shutdown"
+grep -q '^\.Nd.*graceful shutdown' man/evcoord.7 ||
+	broken "man/evcoord.7: its .Nd does not say: graceful shutdown"
+for text in README doc/*.md; do
+	case $text in doc/*) from=doc/ ;; *) from= ;; esac
+	tr '\n' ' ' <"$text" | grep -o ']([^)#]*' | sed 's/^](//' |
+	while read -r to; do
+		case $to in *:*) continue ;; esac
+		[ -e "$from$to" ] || echo "$text: $to"
+	done
+	[ $text = README ] || grep -qF "($text)" README || echo "README: $text"
+done | broken_lines "points to what is not there, or not to a chapter"
 
 verdict

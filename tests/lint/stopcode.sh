@@ -5,7 +5,7 @@
 # examples/dnsd*.c it stands between /* stop: */ and /* :stop */; each has at
 # most 40 lines of it, blank ones and comments left out, and nothing of evcoord
 # is called outside, the timeline excepted: a server that draws none stops as
-# well.  README shows every line of the first.
+# well.  doc/tutorial.md shows every line of the first.
 . "$(dirname "$0")/common.sh"
 need examples/server.c examples/dnsd.c
 
@@ -73,12 +73,12 @@ budget() {
 budget server 40 examples/server*.[ch]
 budget dnsd 40 examples/dnsd*.[ch]
 
-# README shows them all, indented as it likes.
-sed 's/^[[:space:]]*//' README >"$tmp/readme"
+# The tutorial shows them all, indented as it likes.
+sed 's/^[[:space:]]*//' doc/tutorial.md >"$tmp/tutorial"
 while IFS=: read -r file line; do
 	sed -n "${line}s/^[[:space:]]*//p" "$file" >"$tmp/line"
-	[ ! -s "$tmp/line" ] || grep -qxFf "$tmp/line" "$tmp/readme" ||
+	[ ! -s "$tmp/line" ] || grep -qxFf "$tmp/line" "$tmp/tutorial" ||
 		echo "$file:$line: $(cat "$tmp/line")"
-done <"$tmp/server.marked" | broken_lines "stop code that README does not show"
+done <"$tmp/server.marked" | broken_lines "stop code that doc/tutorial.md does not show"
 
 verdict
