@@ -7,11 +7,12 @@
 #   - the stress tests, the chaos tests and the fuzzers, for EVC_SOAK_SECONDS
 #     (120) each: as built, and with each sanitizer; the examples under
 #     evc-shake, at 200 moments each: as built
+#   - the pages of make html in a browser, where cmark is installed
 #   - all programs under valgrind, where that is installed
 # It prints what ran and how long; all that was said is in soak/NAME.log.
 #
-# Run in the build folder.  The environment has MAKE and VALGRIND; the arguments are the
-# tests that take a time.
+# Run in the build folder.  The environment has MAKE, CMARK and VALGRIND; the
+# arguments are the tests that take a time.
 
 seconds=${EVC_SOAK_SECONDS:-120}
 mkdir -p soak || exit 99
@@ -51,6 +52,12 @@ longer="EVC_STRESS_SECONDS=$seconds EVC_CHAOS_SECONDS=$seconds
 	step asan env $longer "$MAKE" check-asan TESTS="$long"
 	step tsan env $longer "$MAKE" check-tsan TESTS="$long"
 }
+if [ -n "$CMARK" ]; then
+	step html "$MAKE" check-html
+else
+	lines="${lines}html             not run: cmark is not installed
+"
+fi
 if [ -n "$VALGRIND" ]; then
 	step valgrind "$MAKE" check-valgrind
 else
