@@ -173,6 +173,18 @@ edited documented "no comment says Thread:" include/evcoord/join.h \
 	's/ \* Thread: / * thread: /'
 edited documented "evc_free" man/evc_new.3 '/^\.Nm evc_free/d'
 edited documented "evc_free" man/stubs '/^evc_free/d'
+edited documented "evc_hold_end EVC_NOT_FOUND" man/evc_hold_begin.3 \
+	's/EVC_NOT_FOUND/EVC_ABORTED/'
+edited documented "evc_hold_end -" man/evc_hold_begin.3 '/^\.It Fn evc_hold_end/d'
+edited documented "evc_task_coord evc_fail" include/evcoord/members.h \
+	's/NULL as evc_task_reactor/as evc_fail/'
+bites documented "EVC_PLANTED" include/evcoord/pool.h \
+	'enum {
+	EVC_PLANTED = 1
+};'
+edited documented "evc_pool_opts planted" include/evcoord/pool.h \
+	's/^\(typedef struct evc_pool_opts {\)/\1\
+	int planted;/'
 bites documented "more than 150 lines" README "$(seq 150)"
 edited documented "graceful shutdown" README '1s/graceful//'
 edited documented "doc/nothing.md" README 's/(doc.tutorial.md)/(doc\/nothing.md)/'
