@@ -36,6 +36,13 @@
 
 set -u
 
+if [ "${1-}" = --help ]; then
+	echo "usage: demo.sh [FOLDER]"
+	echo "a loaded server stops well, then a cluster counts right;"
+	echo "FOLDER has the built examples (build/examples)"
+	exit
+fi
+
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd) || exit 1
 bin=${1:-${EVC_EXAMPLES:-$here/../build/examples}}
 tools=${EVC_TOOLS:-$bin/../tools}

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
 #
-# help.sh - every example and every tool says with --help how it is used.
+# help.sh - every example and every tool says with --help how it is used, and bash
+# completes the options of the tools.
 #
 # shellcheck disable=SC2154 # bin, tmp, failures: lib.sh
 [ -n "${BASH_VERSION-}" ] || exec bash "$0" "$@"
@@ -11,11 +12,14 @@ set -u
 top=${EVC_TOP_SRCDIR:-$here/../..}
 tools=${EVC_TOOLS:-$bin/../tools}
 
-# helps PROGRAM: its usage is on standard output, and nothing else is said.
+# helps [SHELL] PROGRAM: its usage is on standard output, and nothing else is
+# said.
 helps() {
-	"$1" --help >"$tmp/out" 2>"$tmp/err" </dev/null
+	local name=${!#}
+
+	"$@" --help >"$tmp/out" 2>"$tmp/err" </dev/null
 	status=$?
-	[ $status -eq 0 ] && grep -q "^usage: ${1##*/} " "$tmp/out" &&
+	[ $status -eq 0 ] && grep -q "^usage: ${name##*/} " "$tmp/out" &&
 		[ ! -s "$tmp/err" ] && return
 	echo "status $status"
 	cat "$tmp/out" "$tmp/err"
@@ -26,8 +30,49 @@ for program in $(sed -n 's/^examples_\([a-z_]*\)_SOURCES.*/\1/p' \
 	"$top/examples/Makemodule.am"); do
 	[ ! -x "$bin/$program" ] || check "$program --help" helps "$bin/$program"
 done
-for program in evc-cluster evc-trace evc-worker; do
+for program in evc-cluster evc-shake evc-shake-client evc-trace evc-worker; do
 	[ ! -x "$tools/$program" ] ||
 		check "$program --help" helps "$tools/$program"
 done
+for script in demo.sh demo-redis.sh; do
+	check "$script --help" helps sh "$top/examples/$script"
+done
+
+# ---- what bash completes -----------------------------------------------------
+
+# completes WORD COMMAND...: WORD is offered for the last word of the command.
+completes() (
+	want=$1
+	shift
+	. "$top/tools/evc-tools.bash"
+	COMP_WORDS=("$@")
+	COMP_CWORD=$(($# - 1))
+	COMPREPLY=()
+	_evc_tools "$1" "${COMP_WORDS[COMP_CWORD]}" 2>"$tmp/err"
+	printf '%s\n' "${COMPREPLY[@]}" | grep -qxF -e "$want" &&
+		[ ! -s "$tmp/err" ] && return
+	cat "$tmp/err"
+	printf 'offered: %s\n' "${COMPREPLY[*]}"
+	return 1
+)
+
+# Every long option that a tool takes.
+for program in evc-shake evc-trace evc-worker; do
+	for option in $(sed -n 's/^\t*{ "\([a-z-]*\)", [a-z]*_argument.*/\1/p' \
+		"$top/tools/$program.c"); do
+		check "$program: --$option is completed" \
+			completes "--$option" $program "--${option:0:2}"
+	done
+done
+cd "$tmp" && mkdir folder && touch functions.so stop.json || exit 99
+check 'a command of evc-cluster' completes status evc-cluster s
+check 'its options' completes --json evc-cluster status --
+check 'and those of the other' completes --force evc-cluster clean --
+check 'a shared object' completes functions.so evc-worker redis://h/n fun
+check 'a folder on the way' completes folder evc-worker redis://h/n fo
+check 'a timeline' completes stop.json evc-trace -o x.svg st
+check 'nothing inside of an address' \
+	eval '! completes functions.so evc-worker redis : "" >/dev/null'
+check 'a signal' completes TERM evc-shake -s TE
+check 'a program to shake' completes sleep evc-shake slee
 exit $((failures != 0))
