@@ -8,6 +8,8 @@
 
 #include <string.h>
 
+#include "base/libc.h"
+
 const char *
 evc__reason_kind(unsigned kind)
 {
@@ -23,7 +25,7 @@ void
 evc__text_place(struct text *t, int err, const char *file, int line,
 		const char *func)
 {
-	const char *e = err != 0 ? strerrordesc_np(err) : NULL;
+	const char *e = err != 0 ? evc__errno_text(err) : NULL;
 
 	if (e != NULL)
 		evc__text_fmt(t, ": %s", e);

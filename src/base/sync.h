@@ -143,8 +143,9 @@ sync_timedjoin_(pthread_t t, void **ret, uint64_t ns)
 
 	clock_gettime(CLOCK_MONOTONIC, &ts);
 	until = (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec + ns;
-#ifdef __SANITIZE_THREAD__
-	/* gcc 12's thread sanitizer does not know pthread_clockjoin_np. */
+#if defined __SANITIZE_THREAD__ || !defined HAVE_PTHREAD_CLOCKJOIN_NP
+	/* gcc 12's thread sanitizer does not know pthread_clockjoin_np, musl
+	   and old glibc have none. */
 	for (;;) {
 		struct timespec nap = { 0, 200000 };
 		int e = pthread_tryjoin_np(t, ret);

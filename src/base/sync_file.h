@@ -20,7 +20,15 @@
 		 -1 : \
 		 (int)syscall(SYS_openat, AT_FDCWD, (path), \
 			      O_RDONLY | O_DIRECTORY | O_CLOEXEC))
-/* The next entries, each a struct dirent64. */
+/* What the kernel says of an entry. */
+struct sync_entry {
+	uint64_t inode;
+	int64_t next;
+	uint16_t size; /* of this entry, with the name */
+	uint8_t type;
+	char name[];
+};
+/* The next entries. */
 #define sync_folder_read(folder, buf, n) \
 	(SEAM_FAILS("folder_read") ? \
 		 -1 : \

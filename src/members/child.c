@@ -11,6 +11,7 @@
 
 #include <string.h>
 
+#include "base/libc.h"
 #include "base/reap.h"
 #include "base/text.h"
 #include "core/join/join.h"
@@ -74,7 +75,7 @@ terminate_at_stop(struct evc__listener *l)
 static void
 add_status(struct text *t, const struct child *ch, const siginfo_t *i)
 {
-	const char *name = sigabbrev_np(i->si_status);
+	const char *name = evc__signal_name(i->si_status);
 
 	if (i->si_code == CLD_EXITED) {
 		evc__text_add(t, "ended with exit status ");

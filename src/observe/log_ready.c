@@ -8,7 +8,7 @@
 #include <syslog.h>
 #include <time.h>
 
-#include "base/sync_file.h"
+#include "base/sync.h"
 #include "base/text.h"
 #include "core/core.h"
 #include "observe/write_out.h"

@@ -9,6 +9,7 @@
 
 #include <math.h>
 
+#include "base/libc.h"
 #include "core/core.h"
 #include "core/join/join.h"
 
@@ -249,8 +250,8 @@ send_lines(evc_coord *c, const char *lines, size_t n, const char *func)
 				 c->name);
 	else if (!evc__manager_send(&c->life.systemd->manager, lines, n))
 		st = evc__refuse(-EVC_UNAVAILABLE, "%s: %s", func,
-				 strerrordesc_np(errno) != NULL ?
-					 strerrordesc_np(errno) :
+				 evc__errno_text(errno) != NULL ?
+					 evc__errno_text(errno) :
 					 "not sent");
 	sync_unlock(&c->lock);
 	return st;

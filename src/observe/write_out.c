@@ -97,7 +97,6 @@ evc_status
 evc__write_out(int fd, const char *buf, size_t n, bool in_all)
 {
 	struct pipe_guard g;
-	char why[64];
 	int e, saved = errno;
 
 	guard_pipe(&g);
@@ -111,7 +110,7 @@ evc__write_out(int fd, const char *buf, size_t n, bool in_all)
 				   "descriptor %d takes nothing", fd);
 	return evc__refuse(-EVC_UNAVAILABLE,
 			   "descriptor %d cannot be written: %s", fd,
-			   strerror_r(e, why, sizeof why));
+			   strerror(e));
 }
 
 /* atomic: the last writer -> the next writer; only a hint */

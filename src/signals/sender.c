@@ -6,6 +6,7 @@
  * Called by: signals.c and refused.c.
  * Locks: none; all is signal-safe.
  */
+#include "base/libc.h"
 #include "core/core.h"
 #include "signals/signals.h"
 
@@ -34,7 +35,7 @@ evc__sender_signo(uint64_t sender)
 void
 evc__text_signal(struct text *t, int signo)
 {
-	const char *s = sigabbrev_np(signo);
+	const char *s = evc__signal_name(signo);
 
 	if (s != NULL) {
 		evc__text_add(t, "SIG");

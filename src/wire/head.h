@@ -98,6 +98,11 @@ size_t evc__put_double(unsigned char to[static HEAD_MOST], double d);
    a map of n entries. */
 size_t evc__put_length(unsigned char to[static HEAD_MOST], unsigned type,
 		       uint32_t n);
+static inline bool
+evc__is_length(uint64_t n)
+{
+	return n <= UINT32_MAX;
+}
 
 /* The value of a format's letter for a number, a boolean or nil; 0: another
    letter, and no argument was taken.  (pack.c) */

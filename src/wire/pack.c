@@ -38,7 +38,7 @@ pack_bytes(struct pack *k, unsigned type, const void *p, size_t n)
 		return refuse_at(k, -EVC_INVALID_ARGUMENT,
 				 is_text ? "a string at NULL"
 					 : "binary data at NULL");
-	if ((uint64_t)n > UINT32_MAX)
+	if (!evc__is_length(n))
 		return refuse_at(k, -EVC_RESOURCE_EXHAUSTED,
 				 is_text ? "a string of 4 GiB or more"
 					 : "binary data of 4 GiB or more");
@@ -150,7 +150,7 @@ pack_inside(struct pack *k)
 	unsigned char head[HEAD_MOST];
 	evc_status st = 0;
 
-	if ((uint64_t)n > UINT32_MAX)
+	if (!evc__is_length(n))
 		return refuse_at(k, -EVC_RESOURCE_EXHAUSTED, "too many");
 	grow_add(&k->to, head,
 		 evc__put_length(head,

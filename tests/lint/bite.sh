@@ -119,6 +119,9 @@ bites seam "in planted" $file \
 bites seam "in planted" $file \
 	'static _Atomic int p; void planted(void); void planted(void) { p = 1; }'
 
+command -v musl-gcc >/dev/null && bites platforms strerrordesc_np $file \
+	'const char *p(int e); const char *p(int e) { return strerrordesc_np(e); }'
+
 bites flags "EVC_PLANTED is the bit of EVC_KICK" include/evcoord/wake.h \
 	'enum { EVC_PLANTED = 1 << 8 };'
 edited flags "EVC_JOIN_STRICT is the bit of EVC_NO_HOME" \

@@ -10,6 +10,7 @@
  */
 #include "cluster/processes/processes.h"
 
+#include "base/libc.h"
 #include "base/reap.h"
 
 #define NAP_NS UINT64_C(2000000)
@@ -49,7 +50,7 @@ add_status(struct text *t, const struct process *w, enum reap l,
 		evc__text_fmt(t, "ended with exit status %d", info->si_status);
 		return;
 	}
-	name = sigabbrev_np(info->si_status);
+	name = evc__signal_name(info->si_status);
 	evc__text_fmt(t, "was killed by signal %d", info->si_status);
 	if (name != NULL)
 		evc__text_fmt(t, " (SIG%s)", name);

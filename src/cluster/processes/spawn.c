@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/backoff.h"
+#include "base/libc.h"
 #include "cluster/worker/process.h"
 
 #define APART_NS UINT64_C(2000000)       /* between two starts */
@@ -147,8 +148,7 @@ make_plan(struct plan *plan, const struct ends *e)
 		error = posix_spawn_file_actions_adddup2(a, e->control[1],
 							 CONTROL_THERE);
 	if (error == 0)
-		error = posix_spawn_file_actions_addclosefrom_np(a,
-								 CLOSED_FROM);
+		error = evc__close_from(a, CLOSED_FROM);
 	if (error != 0)
 		drop_plan(plan);
 	return error;
@@ -263,7 +263,7 @@ try_start(struct process *w)
 	w->was_up = w->of_use = false;
 	evc__process_again(w);
 	evc__text_fmt(&t, "%s could not be started: %s: %s", w->name, p->path,
-		      strerrordesc_np(error));
+		      strerror(error));
 	p->sink->gone(p->core, w->index, why, EVC_ENGINE_DIED);
 }
 

@@ -38,10 +38,8 @@ status_of(int e)
 evc_status
 evc__snapshot_refuse(const char *path, const char *what, int e)
 {
-	char why[64];
-
 	return evc_refuse(status_of(e), "%s: %s: %s", path, what,
-			  strerror_r(e, why, sizeof why));
+			  strerror(e));
 }
 
 evc_status

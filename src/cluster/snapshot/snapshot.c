@@ -13,7 +13,6 @@
  */
 #include <evcoord.h>
 
-#include <dirent.h>
 #include <limits.h>
 #include <stdalign.h>
 
@@ -91,15 +90,15 @@ is_left(const struct target *t, const char *name, time_t now)
 static void
 remove_left(const struct target *t, time_t now)
 {
-	alignas(struct dirent64) char buf[2048];
-	const struct dirent64 *d;
+	alignas(struct sync_entry) char buf[2048];
+	const struct sync_entry *d;
 	long n, at;
 
 	while ((n = sync_folder_read(t->folder, buf, sizeof buf)) > 0)
-		for (at = 0; at < n; at += d->d_reclen) {
-			d = (const struct dirent64 *)(buf + at);
-			if (is_left(t, d->d_name, now))
-				sync_unlink(t->folder, d->d_name);
+		for (at = 0; at < n; at += d->size) {
+			d = (const struct sync_entry *)(buf + at);
+			if (is_left(t, d->name, now))
+				sync_unlink(t->folder, d->name);
 		}
 }
 

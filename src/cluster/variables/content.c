@@ -103,7 +103,7 @@ evc__content_check(const char *name, const evc_value *v)
 	if (st < 0)
 		return st;
 	/* A checkpoint has 32 bits for the length. */
-	if ((uint64_t)v->size > UINT32_MAX)
+	if (!evc__is_length(v->size))
 		return evc_refuse(-EVC_RESOURCE_EXHAUSTED,
 				  "variable %s: a value of 4 GiB or more",
 				  name);

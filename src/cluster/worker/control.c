@@ -97,7 +97,7 @@ set_timer(struct worker_process *p)
 	    sync_end_timer_set(p->timer, end_by_boot(p)) < 0) {
 		evc_log(p->coord, EVC_LOG_ERROR, NULL,
 			"no timer for the end of this worker: %s",
-			strerrordesc_np(errno));
+			strerror(errno));
 		(void)evc_log_flush(p->coord, LAST_WORDS);
 		sync_pid_signal(getpid(), SIGKILL);
 	}

@@ -13,6 +13,7 @@
 #include "core/wake/left.h"
 
 #include "base/deadline.h"
+#include "base/libc.h"
 #include "base/text.h"
 
 /* Lock held: the oldest error that the hook has not heard of. */
@@ -41,8 +42,8 @@ add_reason(struct text *t, const evc_reason *r)
 	if (r->text[0] != '\0')
 		evc__text_fmt(t, ": %s", r->text);
 	if (r->err != 0)
-		evc__text_fmt(t, ": %s", strerrordesc_np(r->err) != NULL ?
-						  strerrordesc_np(r->err) :
+		evc__text_fmt(t, ": %s", evc__errno_text(r->err) != NULL ?
+						  evc__errno_text(r->err) :
 						  "unknown errno value");
 	evc__text_fmt(t, "; by \"%s\" (tid %d)", r->who, r->tid);
 	if (r->file[0] != '\0')
