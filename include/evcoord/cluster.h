@@ -174,7 +174,7 @@ typedef struct evc_cluster_config {
  *            libevcoord-redis is not there.
  * Since:     0.1
  */
-EVC_API EVC_MUST_USE evc_status
+EVC_MUST_USE EVC_API evc_status
 evc_cluster_open(evc_coord *c, const char *uri,
 		 const evc_cluster_config *config, evc_cluster **ret_cluster);
 
@@ -267,7 +267,7 @@ typedef struct evc_schedule_opts {
  *            it.
  * Since:     0.1
  */
-EVC_API EVC_MUST_USE evc_status
+EVC_MUST_USE EVC_API evc_status
 evc_schedule(evc_cluster *cluster, const char *function, const evc_value *args,
 	     const evc_value *kwargs, const evc_schedule_opts *opts,
 	     evc_remote **ret_remote);
@@ -281,7 +281,7 @@ evc_schedule(evc_cluster *cluster, const char *function, const evc_value *args,
  * Returns:   as evc_schedule and evc_pack.
  * Since:     0.1
  */
-EVC_API EVC_MUST_USE evc_status
+EVC_MUST_USE EVC_API evc_status
 evc_schedule_pack(evc_cluster *cluster, const char *function,
 		  const evc_schedule_opts *opts, evc_remote **ret_remote,
 		  const char *format, ...);
@@ -296,7 +296,7 @@ evc_schedule_pack(evc_cluster *cluster, const char *function,
  *            are not of this process.
  * Since:     0.1
  */
-EVC_API EVC_MUST_USE evc_status
+EVC_MUST_USE EVC_API evc_status
 evc_schedule_call(evc_cluster *cluster, evc_exec_fn *fn, void *arg,
 		  const evc_value *args, const evc_value *kwargs,
 		  const evc_schedule_opts *opts, evc_remote **ret_remote);
@@ -312,7 +312,7 @@ evc_schedule_call(evc_cluster *cluster, evc_exec_fn *fn, void *arg,
  *            -EVC_OUT_OF_RANGE when *n is less than the number of workers.
  * Since:     0.1
  */
-EVC_API EVC_MUST_USE evc_status
+EVC_MUST_USE EVC_API evc_status
 evc_schedule_all(evc_cluster *cluster, const char *function,
 		 const evc_value *args, const evc_value *kwargs,
 		 const evc_schedule_opts *opts, evc_remote **ret_remotes,
@@ -347,7 +347,7 @@ typedef void evc_cluster_fn(evc_cluster *cluster, evc_status result, void *arg);
  *            -EVC_FAILED_PRECONDITION when the loop is gone.
  * Since:     0.1
  */
-EVC_API EVC_MUST_USE evc_status
+EVC_MUST_USE EVC_API evc_status
 evc_cluster_join_start(evc_cluster *cluster, evc_cluster_fn *fn, void *arg);
 
 /*
@@ -360,7 +360,7 @@ evc_cluster_join_start(evc_cluster *cluster, evc_cluster_fn *fn, void *arg);
  *            -EVC_INVALID_ARGUMENT, -EVC_FAILED_PRECONDITION.
  * Since:     0.1
  */
-EVC_API EVC_MUST_USE evc_status
+EVC_MUST_USE EVC_API evc_status
 evc_cluster_done(evc_cluster *cluster, bool *ret_done);
 
 /*
@@ -496,7 +496,7 @@ evc_remote_cancel(evc_remote *remote);
  *            -EVC_RESOURCE_EXHAUSTED.
  * Since:     0.1
  */
-EVC_API EVC_MUST_USE evc_status
+EVC_MUST_USE EVC_API evc_status
 evc_fetch(evc_cluster *cluster, const evc_value *value, double timeout,
 	  evc_value *ret_value);
 
@@ -516,7 +516,7 @@ typedef void evc_fetch_fn(evc_cluster *cluster, evc_status result,
  *            -EVC_FAILED_PRECONDITION when the loop is gone.
  * Since:     0.1
  */
-EVC_API EVC_MUST_USE evc_status
+EVC_MUST_USE EVC_API evc_status
 evc_fetch_start(evc_cluster *cluster, const evc_value *value, evc_fetch_fn *fn,
 		void *arg);
 
@@ -537,7 +537,7 @@ evc_fetch_start(evc_cluster *cluster, const evc_value *value, evc_fetch_fn *fn,
  *            args; -EVC_RESOURCE_EXHAUSTED, -EVC_CANCELLED.
  * Since:     0.1
  */
-EVC_API EVC_MUST_USE evc_status
+EVC_MUST_USE EVC_API evc_status
 evc_per_worker_value(evc_cluster *cluster, const char *name,
 		     const char *function, const evc_value *args,
 		     evc_per_worker **ret_value);
@@ -565,7 +565,7 @@ typedef struct evc_dataset_opts {
  * Returns:   as evc_per_worker_value.
  * Since:     0.1
  */
-EVC_API EVC_MUST_USE evc_status
+EVC_MUST_USE EVC_API evc_status
 evc_per_worker_dataset(evc_cluster *cluster, const char *name,
 		       const char *function, const evc_value *args,
 		       const evc_dataset_opts *opts,
@@ -579,7 +579,7 @@ evc_per_worker_dataset(evc_cluster *cluster, const char *name,
  * Returns:   as evc_per_worker_value.
  * Since:     0.1
  */
-EVC_API EVC_MUST_USE evc_status
+EVC_MUST_USE EVC_API evc_status
 evc_per_worker_dataset_of(evc_cluster *cluster, const char *name,
 			  const evc_value *elements,
 			  const evc_dataset_opts *opts,
@@ -596,7 +596,7 @@ evc_per_worker_dataset_of(evc_cluster *cluster, const char *name,
  *            -EVC_RESOURCE_EXHAUSTED, -EVC_CANCELLED.
  * Since:     0.1
  */
-EVC_API EVC_MUST_USE evc_status
+EVC_MUST_USE EVC_API evc_status
 evc_per_worker_iterator(evc_per_worker *dataset,
 			evc_per_worker **ret_iterator);
 
@@ -719,7 +719,7 @@ evc_variable_each(evc_cluster *cluster, evc_variable_fn *fn, void *arg);
  *            folder), -EVC_UNAVAILABLE for another error of the file system.
  * Since:     0.1
  */
-EVC_API EVC_MUST_USE evc_status
+EVC_MUST_USE EVC_API evc_status
 evc_cluster_save(evc_cluster *cluster, const char *path);
 
 /*
@@ -732,7 +732,7 @@ evc_cluster_save(evc_cluster *cluster, const char *path);
  *            evc_cluster_save.
  * Since:     0.1
  */
-EVC_API EVC_MUST_USE evc_status
+EVC_MUST_USE EVC_API evc_status
 evc_cluster_restore(evc_cluster *cluster, const char *path);
 
 /*

@@ -23,7 +23,7 @@ EVC_BEGIN_DECLS_
  *            no descriptor for the loop's wake-up).
  * Since:     0.1
  */
-EVC_API EVC_MUST_USE evc_status
+EVC_MUST_USE EVC_API evc_status
 evc_new(struct ev_loop *home, const evc_config *cfg, evc_coord **ret_c);
 
 /*
@@ -156,7 +156,8 @@ evc_should_stop(const evc_coord *c);
 extern inline __attribute__((gnu_inline)) bool
 evc_should_stop(const evc_coord *c)
 {
-	return __atomic_load_n((const uint64_t *)(const void *)c,
+	return __atomic_load_n(EVC_CAST_(const uint64_t *,
+					 EVC_CAST_(const void *, c)),
 			       __ATOMIC_ACQUIRE) & 1;
 }
 #endif

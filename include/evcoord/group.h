@@ -239,7 +239,7 @@ evc_group_init(evc_registry *reg, const char *name, evc_worker_fn *fn,
  *            own workers do not wait.
  * Since:     0.1
  */
-EVC_API EVC_MUST_USE evc_status
+EVC_MUST_USE EVC_API evc_status
 evc_group_start(evc_group *group);
 
 /*
@@ -309,7 +309,7 @@ evc_group_ids(const evc_group *group, unsigned *ids, size_t n);
  *            its own functions.
  * Since:     0.1
  */
-EVC_API EVC_MUST_USE evc_status
+EVC_MUST_USE EVC_API evc_status
 evc_group_resize(evc_group *group, unsigned n_threads);
 
 /*
@@ -518,7 +518,7 @@ evc_group_metrics_reset(evc_group *group);
  * Returns:   0; -EVC_INVALID_ARGUMENT, -EVC_RESOURCE_EXHAUSTED.
  * Since:     0.1
  */
-EVC_API EVC_MUST_USE evc_status
+EVC_MUST_USE EVC_API evc_status
 evc_registry_new(const evc_registry_opts *opts, evc_registry **ret_registry);
 
 /*
@@ -571,7 +571,7 @@ evc_registry_default(void);
  *            state.start returned; else as evc_group_start.
  * Since:     0.1
  */
-EVC_API EVC_MUST_USE evc_status
+EVC_MUST_USE EVC_API evc_status
 evc_registry_start(evc_registry *reg);
 
 /*

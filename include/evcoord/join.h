@@ -32,7 +32,7 @@ EVC_BEGIN_DECLS_
  *            -EVC_RESOURCE_EXHAUSTED (for a list of threads).
  * Since:     0.1
  */
-EVC_API EVC_MUST_USE evc_status
+EVC_MUST_USE EVC_API evc_status
 evc_run(evc_coord *c, const evc_join_opts *opts, evc_verdict *ret_verdict);
 
 /*
@@ -52,7 +52,7 @@ evc_run(evc_coord *c, const evc_join_opts *opts, evc_verdict *ret_verdict);
  *            (for a list of threads).
  * Since:     0.1
  */
-EVC_API EVC_MUST_USE evc_status
+EVC_MUST_USE EVC_API evc_status
 evc_join(evc_coord *c, const evc_join_opts *opts, evc_verdict *ret_verdict);
 
 /*
@@ -68,7 +68,7 @@ evc_join(evc_coord *c, const evc_join_opts *opts, evc_verdict *ret_verdict);
  *            -EVC_INVALID_ARGUMENT, -EVC_RESOURCE_EXHAUSTED.
  * Since:     0.1
  */
-EVC_API EVC_MUST_USE evc_status
+EVC_MUST_USE EVC_API evc_status
 evc_join_start(evc_coord *c, evc_join_fn *fn, void *arg,
 	       const evc_join_opts *opts);
 
@@ -89,7 +89,7 @@ evc_join_start(evc_coord *c, evc_join_fn *fn, void *arg,
  *            -EVC_INVALID_ARGUMENT, -EVC_RESOURCE_EXHAUSTED.
  * Since:     0.1
  */
-EVC_API EVC_MUST_USE evc_status
+EVC_MUST_USE EVC_API evc_status
 evc_join_step(evc_coord *c, const evc_join_opts *opts, double *ret_wait,
 	      evc_verdict *ret_verdict);
 

@@ -135,7 +135,7 @@ evc_hold_end(evc_coord *c, evc_id id);
  *            thread, or when the loop was destroyed; -EVC_INVALID_ARGUMENT.
  * Since:     0.1
  */
-EVC_API EVC_MUST_USE evc_status
+EVC_MUST_USE EVC_API evc_status
 evc_task_begin(evc_reactor *r, evc_task *t, const evc_task_class *cls);
 
 /*

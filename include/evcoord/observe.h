@@ -192,7 +192,7 @@ evc_refuse_setup(evc_coord *c, const char *func, evc_status status);
  *            child; -EVC_INVALID_ARGUMENT without a coordinator.
  * Since:     0.1
  */
-EVC_API EVC_MUST_USE evc_status
+EVC_MUST_USE EVC_API evc_status
 evc_may_wait(evc_coord *c, const char *func);
 
 /*

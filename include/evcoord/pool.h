@@ -107,7 +107,7 @@ typedef struct evc_pool_info {
  *            -EVC_RESOURCE_EXHAUSTED, -EVC_FAILED_PRECONDITION.
  * Since:     0.1
  */
-EVC_API EVC_MUST_USE evc_status
+EVC_MUST_USE EVC_API evc_status
 evc_pool_new(evc_coord *c, const char *name, const evc_pool_opts *opts,
 	     evc_pool **ret_pool);
 
@@ -145,7 +145,7 @@ evc_pool_free(evc_pool *pool);
  *            -EVC_INVALID_ARGUMENT, -EVC_FAILED_PRECONDITION in a fork child.
  * Since:     0.1
  */
-EVC_API EVC_MUST_USE evc_status
+EVC_MUST_USE EVC_API evc_status
 evc_pool_submit(evc_pool *pool, evc_reactor *r, evc_job *job);
 
 /*
@@ -159,7 +159,7 @@ evc_pool_submit(evc_pool *pool, evc_reactor *r, evc_job *job);
  *            -EVC_FAILED_PRECONDITION on a thread that must not wait.
  * Since:     0.1
  */
-EVC_API EVC_MUST_USE evc_status
+EVC_MUST_USE EVC_API evc_status
 evc_pool_submit_wait(evc_pool *pool, evc_reactor *r, evc_job *job,
 		     double timeout);
 
@@ -175,7 +175,7 @@ evc_pool_submit_wait(evc_pool *pool, evc_reactor *r, evc_job *job,
  *            its coordinator was freed.
  * Since:     0.1
  */
-EVC_API EVC_MUST_USE evc_status
+EVC_MUST_USE EVC_API evc_status
 evc_pool_submit_to(evc_pool *pool, evc_loop_ref *loop, evc_job *job,
 		   double timeout);
 

@@ -117,7 +117,7 @@ evc_loop_leave(evc_loop_ref *loop);
  *            -EVC_FAILED_PRECONDITION in a fork child.
  * Since:     0.1
  */
-EVC_API EVC_MUST_USE evc_status
+EVC_MUST_USE EVC_API evc_status
 evc_post(evc_loop_ref *loop, evc_post_fn *fn, void *arg);
 
 /*
@@ -129,7 +129,7 @@ evc_post(evc_loop_ref *loop, evc_post_fn *fn, void *arg);
  * Returns:   0; -EVC_ALREADY_EXISTS while m is posted; else as evc_post.
  * Since:     0.1
  */
-EVC_API EVC_MUST_USE evc_status
+EVC_MUST_USE EVC_API evc_status
 evc_post_message(evc_loop_ref *loop, evc_message *m);
 
 EVC_END_DECLS_

@@ -61,7 +61,7 @@ typedef struct evc_queue_info {
  *            -EVC_FAILED_PRECONDITION in a fork child, as all calls here.
  * Since:     0.1
  */
-EVC_API EVC_MUST_USE evc_status
+EVC_MUST_USE EVC_API evc_status
 evc_queue_new(evc_coord *c, const char *name, size_t capacity,
 	      const evc_queue_opts *opts, evc_queue **ret_queue);
 
@@ -92,7 +92,7 @@ evc_queue_free(evc_queue *queue);
  *            (NULL, NaN), -EVC_FAILED_PRECONDITION.
  * Since:     0.1
  */
-EVC_API EVC_MUST_USE evc_status
+EVC_MUST_USE EVC_API evc_status
 evc_queue_push(evc_queue *queue, void *item, double timeout);
 
 /*
@@ -106,7 +106,7 @@ evc_queue_push(evc_queue *queue, void *item, double timeout);
  *            -EVC_FAILED_PRECONDITION.
  * Since:     0.1
  */
-EVC_API EVC_MUST_USE evc_status
+EVC_MUST_USE EVC_API evc_status
 evc_queue_pop(evc_queue *queue, void **ret_item, double timeout);
 
 /*
@@ -208,7 +208,7 @@ typedef void evc_queue_fn(evc_queue *queue, void *item, evc_status why,
  *            -EVC_FAILED_PRECONDITION.
  * Since:     0.1
  */
-EVC_API EVC_MUST_USE evc_status
+EVC_MUST_USE EVC_API evc_status
 evc_queue_watch(evc_queue *queue, evc_reactor *r, evc_queue_fn *fn, void *arg,
 		unsigned flags, evc_id *ret_id);
 
@@ -221,7 +221,7 @@ evc_queue_watch(evc_queue *queue, evc_reactor *r, evc_queue_fn *fn, void *arg,
  *            destroyed.
  * Since:     0.1
  */
-EVC_API EVC_MUST_USE evc_status
+EVC_MUST_USE EVC_API evc_status
 evc_queue_watch_on(evc_queue *queue, evc_loop_ref *loop, evc_queue_fn *fn,
 		   void *arg, unsigned flags, evc_id *ret_id);
 

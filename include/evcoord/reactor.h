@@ -35,7 +35,7 @@ evc_home(const evc_coord *c);
  *            -EVC_INVALID_ARGUMENT, -EVC_RESOURCE_EXHAUSTED.
  * Since:     0.1
  */
-EVC_API EVC_MUST_USE evc_status
+EVC_MUST_USE EVC_API evc_status
 evc_reactor_attach(evc_coord *c, const char *name, struct ev_loop *loop,
 		   evc_reactor **ret_reactor);
 
@@ -56,7 +56,7 @@ evc_reactor_attach(evc_coord *c, const char *name, struct ev_loop *loop,
  *            another thread; -EVC_INVALID_ARGUMENT.
  * Since:     0.1
  */
-EVC_API EVC_MUST_USE evc_status
+EVC_MUST_USE EVC_API evc_status
 evc_reactor_run(evc_reactor *r);
 
 /*

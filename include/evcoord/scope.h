@@ -42,7 +42,7 @@ EVC_BEGIN_DECLS_
  *            -EVC_FAILED_PRECONDITION for a home whose loop was destroyed.
  * Since:     0.1
  */
-EVC_API EVC_MUST_USE evc_status
+EVC_MUST_USE EVC_API evc_status
 evc_scope_new(evc_coord *parent, const char *name, const evc_scope_opts *opts,
 	      evc_coord **ret_scope);
 
@@ -107,7 +107,8 @@ evc_should_drain(const evc_coord *c);
 extern inline __attribute__((gnu_inline)) bool
 evc_should_drain(const evc_coord *c)
 {
-	return __atomic_load_n((const uint64_t *)(const void *)c,
+	return __atomic_load_n(EVC_CAST_(const uint64_t *,
+					 EVC_CAST_(const void *, c)),
 			       __ATOMIC_ACQUIRE) & 3;
 }
 #endif

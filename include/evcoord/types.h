@@ -22,10 +22,28 @@
 
 #if defined(__GNUC__)
 #define EVC_API __attribute__((visibility("default")))
-#define EVC_MUST_USE __attribute__((warn_unused_result))
 #define EVC_PRINTF_(fmt, args) __attribute__((format(printf, fmt, args)))
 #else
 #error "evcoord needs gcc, clang or a compiler that speaks their dialect"
+#endif
+
+/* The result is to be looked at; (void) before a call says that it is not.
+   (gcc's warn_unused_result warns even then.)  Before EVC_API. */
+#if defined(__cplusplus) && (__cplusplus >= 201703L || !defined(__clang__))
+#define EVC_MUST_USE [[nodiscard]]
+#elif defined(__clang__)
+#define EVC_MUST_USE __attribute__((warn_unused_result))
+#elif __GNUC__ >= 10
+#define EVC_MUST_USE __extension__ [[__nodiscard__]]
+#else
+#define EVC_MUST_USE
+#endif
+
+/* A cast that neither language warns of. */
+#ifdef __cplusplus
+#define EVC_CAST_(type, x) static_cast<type>(x)
+#else
+#define EVC_CAST_(type, x) ((type)(x))
 #endif
 
 EVC_BEGIN_DECLS_
@@ -155,7 +173,7 @@ enum {
 };
 /* A run for each of the n latest boundaries at most, 1 <= n <= 65535; earlier
    ones count as missed.  (A plain number above 3 means the same.) */
-#define EVC_MISSED_AT_MOST(n) (0x10000u + (unsigned)(n))
+#define EVC_MISSED_AT_MOST(n) (0x10000u + EVC_CAST_(unsigned, n))
 
 /* evc_scope_opts.on_error: what a scope's error means for its parent. */
 enum {

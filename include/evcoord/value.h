@@ -88,7 +88,7 @@ enum {
  *            -EVC_RESOURCE_EXHAUSTED.
  * Since:     0.1
  */
-EVC_API EVC_MUST_USE evc_status
+EVC_MUST_USE EVC_API evc_status
 evc_pack(evc_value *ret_value, const char *format, ...);
 
 /*
@@ -126,7 +126,7 @@ evc_value_free(evc_value *value);
  *            -EVC_RESOURCE_EXHAUSTED.
  * Since:     0.1
  */
-EVC_API EVC_MUST_USE evc_status
+EVC_MUST_USE EVC_API evc_status
 evc_value_copy(evc_value *ret_value, const evc_value *value);
 
 /*

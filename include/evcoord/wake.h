@@ -105,7 +105,7 @@ evc_poll(evc_coord *c, struct pollfd *fds, size_t n_fds, double timeout,
  *            -EVC_RESOURCE_EXHAUSTED.
  * Since:     0.1
  */
-EVC_API EVC_MUST_USE evc_status
+EVC_MUST_USE EVC_API evc_status
 evc_cond_new(evc_coord *c, evc_cond **ret_cond);
 
 /*
@@ -182,7 +182,7 @@ evc_cond_wait(evc_cond *cond, pthread_mutex_t *mutex,
  *            -EVC_RESOURCE_EXHAUSTED (no memory, no helper thread).
  * Since:     0.1
  */
-EVC_API EVC_MUST_USE evc_status
+EVC_MUST_USE EVC_API evc_status
 evc_cancel_push(evc_coord *c, void (*fn)(void *arg), void *arg,
 		unsigned flags, evc_id *ret_id);
 

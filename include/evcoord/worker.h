@@ -315,7 +315,7 @@ evc_local_value(const evc_local *local);
  *            iterator is no iterator.
  * Since:     0.1
  */
-EVC_API EVC_MUST_USE evc_status
+EVC_MUST_USE EVC_API evc_status
 evc_exec_next(evc_exec *x, evc_local *iterator, evc_value *ret_value);
 
 /* ---- the program of workers that are processes ---- */
@@ -378,7 +378,7 @@ evc_worker_is(void);
  *            node any other refusal of its engine.
  * Since:     0.1
  */
-EVC_API EVC_MUST_USE evc_status
+EVC_MUST_USE EVC_API evc_status
 evc_worker_main(const evc_function *functions, unsigned n,
 		const evc_worker_opts *opts);
 

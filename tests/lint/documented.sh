@@ -22,7 +22,7 @@ for header in $(public_headers); do
 	/^\/\*/ { comment = ""; open = 1 }
 	open { comment = comment "\n" $0 }
 	/\*\/[ \t]*$/ && open { open = 0; ends = FNR }
-	/^EVC_API/ {
+	/^(EVC_MUST_USE )?EVC_API/ {
 		n = split("Thread: Ownership: Returns: Since:", want, " ")
 		for (i = 1; i <= n; i++)
 			if (ends != FNR - 1 ||
