@@ -1,0 +1,2694 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * evcoord for C++17, and for C++20 where the compiler has more: a header over
+ * <evcoord.h>, without a library of its own.  evcoord-cxx(7) is its manual.
+ *
+ * Rules that hold everywhere:
+ *   - A constructor throws nothing of ours: a refused object is empty, made()
+ *     has the reason, and a call on an empty object is refused.  Because the
+ *     C++ coordinator has EVC_STRICT_SETUP, a refused set-up is also an error
+ *     of the coordinator, and stops the program.
+ *   - A call returns a status, which the compiler wants to be used.  value()
+ *     turns a status that is not ok into the exception evcoord::error.
+ *   - An exception that leaves a function of the program's becomes evc_fail of
+ *     its coordinator, with the member's name, the type and what().  The end of
+ *     a thread (pthread_exit, a cancellation) passes.
+ *   - A callable is moved to the library, and destroyed exactly once.
+ *   - A destructor does not fail, and waits for a limited time at most.
+ */
+#ifndef EVCOORD_HPP
+#define EVCOORD_HPP
+
+#include <evcoord.h>
+
+#if __cplusplus < 201703L
+#error "evcoord.hpp needs C++17"
+#endif
+
+#include <atomic>
+#include <chrono>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <functional>
+#include <initializer_list>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <system_error>
+#include <tuple>
+#include <type_traits>
+#include <typeinfo>
+#include <utility>
+#include <vector>
+
+#include <cxxabi.h>
+
+#if defined __has_include
+#if __has_include(<version>)
+#include <version>
+#endif
+#endif
+#ifdef __cpp_lib_jthread
+#include <stop_token>
+#endif
+#if defined __cpp_impl_coroutine && defined __cpp_lib_coroutine
+#include <coroutine>
+#define EVCOORD_COROUTINES 1
+#endif
+
+#ifdef __cpp_exceptions
+#define EVCOORD_EXCEPTIONS 1
+#define EVCOORD_TRY_ try
+#else
+#define EVCOORD_TRY_
+#endif
+
+namespace evcoord {
+
+/* ---- status ---- */
+
+/* The codes of evcoord/types.h; 17..255 are the program's own:
+   static_cast<code>(17). */
+enum class code : int {
+	ok = EVC_OK,
+	cancelled = EVC_CANCELLED,
+	unknown = EVC_UNKNOWN,
+	invalid_argument = EVC_INVALID_ARGUMENT,
+	deadline_exceeded = EVC_DEADLINE_EXCEEDED,
+	not_found = EVC_NOT_FOUND,
+	already_exists = EVC_ALREADY_EXISTS,
+	permission_denied = EVC_PERMISSION_DENIED,
+	resource_exhausted = EVC_RESOURCE_EXHAUSTED,
+	failed_precondition = EVC_FAILED_PRECONDITION,
+	aborted = EVC_ABORTED,
+	out_of_range = EVC_OUT_OF_RANGE, /* end of input: clean */
+	unimplemented = EVC_UNIMPLEMENTED,
+	internal = EVC_INTERNAL,
+	unavailable = EVC_UNAVAILABLE,
+	data_loss = EVC_DATA_LOSS,
+	unauthenticated = EVC_UNAUTHENTICATED
+};
+
+using verdict = evc_verdict;
+using reason = evc_reason;
+using member_info = evc_member_info;
+
+/* The exception of value(). */
+class error : public std::runtime_error {
+public:
+	error(enum code k, const std::string &text)
+		: std::runtime_error(text), code_(k) {}
+
+	enum code code() const noexcept { return code_; }
+
+private:
+	enum code code_;
+};
+
+/*
+ * The answer of a call: ok; a code that was reported; or refused, and then
+ * nothing has changed.
+ */
+class [[nodiscard]] status {
+public:
+	constexpr status() noexcept = default;
+	constexpr status(evc_status st) noexcept : st_(st) {}
+	constexpr status(enum code k) noexcept : st_(static_cast<int>(k)) {}
+	/* A bool does not say which. */
+	status(bool) = delete;
+
+	constexpr bool ok() const noexcept { return st_ == 0; }
+	constexpr explicit operator bool() const noexcept { return st_ == 0; }
+	constexpr bool refused() const noexcept { return st_ < 0; }
+	/* The code, positive for a refusal, too. */
+	constexpr enum code
+	code() const noexcept
+	{
+		return static_cast<enum code>(st_ < 0 ? -st_ : st_);
+	}
+	/* As the calls in C have it. */
+	constexpr evc_status get() const noexcept { return st_; }
+	const char *name() const noexcept { return evc_status_name(st_); }
+	/* Why the last call of this thread was refused; "" when this status is
+	   no refusal. */
+	const char *
+	message() const noexcept { return refused() ? evc_last_error() : ""; }
+	/* Of a join: 0; 124 when members were late; 1 for all else. */
+	constexpr int
+	exit_code() const noexcept
+	{
+		return st_ == 0 ? 0 : st_ == EVC_DEADLINE_EXCEEDED ? 124 : 1;
+	}
+	/* Throw an error unless this status is ok. */
+	void
+	value() const;
+
+	friend constexpr bool
+	operator==(status a, enum code k) noexcept { return a.code() == k; }
+	friend constexpr bool
+	operator!=(status a, enum code k) noexcept { return a.code() != k; }
+
+private:
+	evc_status st_ = 0;
+};
+
+inline void
+status::value() const
+{
+	if (ok())
+		return;
+#ifdef EVCOORD_EXCEPTIONS
+	throw error(code(), refused() ? message() : name());
+#else
+	std::abort();
+#endif
+}
+
+/* A T, or the status that says why there is none. */
+template <class T>
+class [[nodiscard]] result {
+public:
+	result(T v) : v_(std::move(v)) {}
+	result(evcoord::status st) noexcept
+		: st_(st.ok() ? evcoord::status(EVC_UNKNOWN) : st) {}
+	template <class K, class = std::enable_if_t<
+		std::is_same_v<K, enum code> && !std::is_same_v<T, K>>>
+	result(K k) noexcept : result(evcoord::status(k)) {}
+
+	bool ok() const noexcept { return v_.has_value(); }
+	explicit operator bool() const noexcept { return ok(); }
+	evcoord::status status() const noexcept { return st_; }
+	T &operator*() & noexcept { return *v_; }
+	T &&operator*() && noexcept { return std::move(*v_); }
+	T *operator->() noexcept { return &*v_; }
+	T &value() & { return st_.value(), *v_; }
+	T value() && { return st_.value(), std::move(*v_); }
+
+private:
+	evcoord::status st_;
+	std::optional<T> v_;
+};
+
+/* Seconds: a number, or a duration of std::chrono. */
+class seconds {
+public:
+	template <class N, class = std::enable_if_t<std::is_arithmetic_v<N>>>
+	constexpr seconds(N s) noexcept : s_(static_cast<double>(s)) {}
+	template <class R, class P>
+	constexpr seconds(std::chrono::duration<R, P> d) noexcept
+		: s_(std::chrono::duration<double>(d).count()) {}
+
+	constexpr operator double() const noexcept { return s_; }
+
+private:
+	double s_;
+};
+
+constexpr double forever = HUGE_VAL;
+
+/* ---- flags: each kind is accepted where its struct takes it ---- */
+
+enum class config_flag : unsigned {
+	no_clean_codes = EVC_NO_CLEAN_CODES,
+	no_home = EVC_NO_HOME, /* scopes */
+	kick_restore = EVC_KICK_RESTORE
+};
+enum class thread_flag : unsigned {
+	background = EVC_BACKGROUND,
+	end_stops = EVC_END_STOPS,
+	after_stop = EVC_AFTER_STOP,
+	watched = EVC_WATCHED,
+	kick = EVC_KICK,
+	own_scope = EVC_OWN_SCOPE
+};
+enum class looper_flag : unsigned {
+	background = EVC_BACKGROUND,
+	end_stops = EVC_END_STOPS,
+	after_stop = EVC_AFTER_STOP,
+	watched = EVC_WATCHED,
+	own_thread = EVC_OWN_THREAD,
+	paused = EVC_PAUSED,
+	flush = EVC_FLUSH,
+	kick = EVC_KICK
+};
+enum class hook_flag : unsigned { on_drain = EVC_ON_DRAIN };
+enum class guard_flag : unsigned {
+	end_stops = EVC_END_STOPS,
+	kick = EVC_KICK
+};
+enum class hold_flag : unsigned {
+	background = EVC_BACKGROUND,
+	end_stops = EVC_END_STOPS,
+	after_stop = EVC_AFTER_STOP
+};
+enum class task_flag : unsigned {
+	after_stop = EVC_AFTER_STOP,
+	tell_after_stop = EVC_TELL_AFTER_STOP
+};
+enum class join_flag : unsigned {
+	stop_first = EVC_JOIN_STOP_FIRST,
+	ignore_live = EVC_JOIN_IGNORE_LIVE,
+	strict = EVC_JOIN_STRICT
+};
+enum class signals_flag : unsigned {
+	third_exits = EVC_SIGNALS_THIRD_EXITS,
+	ignored_too = EVC_SIGNALS_IGNORED_TOO,
+	at_join = EVC_SIGNALS_AT_JOIN
+};
+enum class pool_flag : unsigned { finish = EVC_POOL_FINISH };
+enum class queue_flag : unsigned { drain = EVC_QUEUE_DRAIN };
+enum class watch_flag : unsigned { background = EVC_BACKGROUND };
+enum class cancel_flag : unsigned { repeat = EVC_CANCEL_REPEAT };
+
+template <class E> struct is_flag : std::false_type {};
+template <> struct is_flag<config_flag> : std::true_type {};
+template <> struct is_flag<thread_flag> : std::true_type {};
+template <> struct is_flag<looper_flag> : std::true_type {};
+template <> struct is_flag<hook_flag> : std::true_type {};
+template <> struct is_flag<guard_flag> : std::true_type {};
+template <> struct is_flag<hold_flag> : std::true_type {};
+template <> struct is_flag<task_flag> : std::true_type {};
+template <> struct is_flag<join_flag> : std::true_type {};
+template <> struct is_flag<signals_flag> : std::true_type {};
+template <> struct is_flag<pool_flag> : std::true_type {};
+template <> struct is_flag<queue_flag> : std::true_type {};
+template <> struct is_flag<watch_flag> : std::true_type {};
+template <> struct is_flag<cancel_flag> : std::true_type {};
+
+template <class E, std::enable_if_t<is_flag<E>::value, int> = 0>
+constexpr E
+operator|(E a, E b) noexcept
+{
+	return static_cast<E>(static_cast<unsigned>(a) |
+			      static_cast<unsigned>(b));
+}
+template <class E, std::enable_if_t<is_flag<E>::value, int> = 0>
+constexpr E &
+operator|=(E &a, E b) noexcept { return a = a | b; }
+template <class E, std::enable_if_t<is_flag<E>::value, int> = 0>
+constexpr bool
+operator&(E a, E b) noexcept
+{
+	return (static_cast<unsigned>(a) & static_cast<unsigned>(b)) != 0;
+}
+
+/* What a looper does about boundaries that it has missed. */
+enum class missed : unsigned {
+	skip = EVC_MISSED_SKIP,
+	burst = EVC_MISSED_BURST,
+	delay = EVC_MISSED_DELAY
+};
+constexpr missed
+missed_at_most(unsigned n) noexcept
+{
+	return static_cast<missed>(EVC_MISSED_AT_MOST(n));
+}
+
+enum class on_error : unsigned {
+	stop = EVC_ON_ERROR_STOP,
+	report = EVC_ON_ERROR_REPORT,
+	ignore = EVC_ON_ERROR_IGNORE
+};
+
+enum class log_level : int {
+	error = EVC_LOG_ERROR,
+	warning = EVC_LOG_WARNING,
+	info = EVC_LOG_INFO
+};
+
+/* ---- calls of the program's functions ---- */
+
+class coord_ref;
+class reactor_ref;
+
+namespace detail {
+
+#ifdef EVCOORD_EXCEPTIONS
+/* The exception that is being handled, as an error of c; the result is its
+   code.  An error of value() with a clean code is no error. */
+inline evc_status
+report_exception(evc_coord *c, const char *name) noexcept
+{
+	evc_status k = EVC_ABORTED;
+	int err = 0;
+	std::string text; /* what() may end with the exception */
+
+	try {
+		const std::type_info *t = abi::__cxa_current_exception_type();
+		int bad = -1;
+		char *full = t == nullptr ? nullptr
+			: abi::__cxa_demangle(t->name(), nullptr, nullptr,
+					      &bad);
+		std::unique_ptr<char, void (*)(void *)> owned(full, std::free);
+
+		try {
+			throw;
+		} catch (const error &e) {
+			k = static_cast<int>(e.code());
+			if (c != nullptr && evc_is_clean(c, k))
+				return k;
+			text = e.what();
+		} catch (const std::system_error &e) {
+			if (e.code().category() == std::generic_category() ||
+			    e.code().category() == std::system_category())
+				err = e.code().value();
+			text = e.what();
+		} catch (const std::bad_alloc &e) {
+			k = EVC_RESOURCE_EXHAUSTED;
+			text = e.what();
+		} catch (const std::exception &e) {
+			text = e.what();
+		} catch (...) {
+			text = "not a std::exception";
+		}
+		return (evc_fail)(c, k, err, "%s: %s: %s", name,
+				  full != nullptr ? full : t != nullptr ?
+				  t->name() : "a foreign exception",
+				  text.c_str());
+	} catch (...) {
+		return (evc_fail)(c, k, err, "%s: an exception", name);
+	}
+}
+#endif
+
+/* f(), and an exception becomes an error of c.  The end of a thread passes: it is
+   caught as a reference to nothing. */
+template <class F>
+__attribute__((no_sanitize("null"))) evc_status
+caught(evc_coord *c, const char *name, F &&f)
+{
+	(void)c, (void)name;
+	EVCOORD_TRY_ {
+		return std::forward<F>(f)();
+	}
+#ifdef EVCOORD_EXCEPTIONS
+#ifdef __GLIBCXX__
+	catch (abi::__forced_unwind &) {
+		throw;
+	}
+#endif
+	catch (...) {
+		return report_exception(c, name);
+	}
+#endif
+}
+
+/* The same where no thread may end: on a loop, on the helper thread. */
+template <class F>
+evc_status
+caught_here(evc_coord *c, const char *name, F &&f) noexcept
+{
+	(void)c, (void)name;
+	EVCOORD_TRY_ {
+		return std::forward<F>(f)();
+	}
+#ifdef EVCOORD_EXCEPTIONS
+	catch (...) {
+		return report_exception(c, name);
+	}
+#endif
+}
+
+/* f(a...) as a status; a function without a result is fine when it returns. */
+template <class F, class... A>
+evc_status
+answer(F &f, A &&...a)
+{
+	using R = std::invoke_result_t<F &, A...>;
+
+	if constexpr (std::is_void_v<R>) {
+		std::invoke(f, std::forward<A>(a)...);
+		return EVC_OK;
+	} else {
+		static_assert(std::is_convertible_v<R, status> &&
+			      !std::is_same_v<R, bool>,
+			      "the function returns void, a code or a status");
+		return status(std::invoke(f, std::forward<A>(a)...)).get();
+	}
+}
+
+/* f(a), or f() when it takes nothing. */
+template <class F, class A>
+evc_status
+answer_with(F &f, A &&a)
+{
+	if constexpr (std::is_invocable_v<F &, A>)
+		return answer(f, std::forward<A>(a));
+	else
+		return answer(f);
+}
+
+/* Destroy p; what its destructor throws is an error of c. */
+template <class P>
+evc_status
+destroy(evc_coord *c, const char *name, P *p) noexcept
+{
+	return caught_here(c, name, [&] { return delete p, EVC_OK; });
+}
+
+inline const char *
+or_empty(const char *s) noexcept { return s != nullptr ? s : ""; }
+
+inline void
+ignore(evc_status) noexcept {}
+
+/* Between a handle and the library: who comes last destroys the block. */
+struct shared {
+	std::atomic<int> users{ 2 };
+	std::atomic<bool> gone{ false }; /* the library calls nothing more */
+	evc_coord *c = nullptr;
+	evc_id id = 0;
+	std::string name;
+
+	shared(evc_coord *coord, const char *n) : c(coord), name(or_empty(n)) {}
+	shared(const shared &) = delete;
+	virtual ~shared() = default;
+	virtual void drop_function() noexcept = 0;
+
+	void
+	leave() noexcept
+	{
+		if (users.fetch_sub(1, std::memory_order_acq_rel) == 1)
+			delete this;
+	}
+	/* The library's last touch. */
+	void
+	release() noexcept
+	{
+		drop_function();
+		gone.store(true, std::memory_order_release);
+		leave();
+	}
+	bool
+	in_use() const noexcept
+	{
+		return !gone.load(std::memory_order_acquire);
+	}
+};
+
+template <class F>
+struct shared_function final : shared {
+	union {
+		F f; /* until drop_function */
+	};
+	bool dropped = false;
+
+	shared_function(evc_coord *coord, const char *n, F &&fn)
+		: shared(coord, n), f(std::move(fn)) {}
+	~shared_function() noexcept override { drop_function(); }
+	void
+	drop_function() noexcept override
+	{
+		if (!std::exchange(dropped, true))
+			ignore(caught_here(c, name.c_str(),
+					   [&] { return f.~F(), EVC_OK; }));
+	}
+	/* evc_fn, and evc_member_opts.release */
+	static evc_status
+	call(evc_coord *coord, void *arg);
+	static void
+	released(void *arg) noexcept
+	{
+		static_cast<shared *>(
+			static_cast<shared_function *>(arg))->release();
+	}
+};
+
+/* A looper or a hook: its destructor takes it out of the register. */
+class member {
+public:
+	member() noexcept = default;
+	member(member &&o) noexcept
+		: s_(std::exchange(o.s_, nullptr)), made_(o.made_) {}
+	member &
+	operator=(member &&o) noexcept
+	{
+		if (this != &o) {
+			remove();
+			s_ = std::exchange(o.s_, nullptr);
+			made_ = o.made_;
+		}
+		return *this;
+	}
+	~member() { remove(); }
+
+	status made() const noexcept { return made_; }
+	explicit operator bool() const noexcept { return s_ != nullptr; }
+	evc_id id() const noexcept { return s_ != nullptr ? s_->id : 0; }
+	/* Does the library still call the function? */
+	bool in_use() const noexcept { return s_ != nullptr && s_->in_use(); }
+	/* As the destructor: after the return the function is not called. */
+	void
+	remove() noexcept
+	{
+		if (s_ == nullptr)
+			return;
+		if (s_->in_use())
+			ignore(evc_member_remove(s_->c, s_->id));
+		std::exchange(s_, nullptr)->leave();
+	}
+	/* Leave the member to the coordinator. */
+	void
+	detach() noexcept
+	{
+		if (s_ != nullptr)
+			std::exchange(s_, nullptr)->leave();
+	}
+
+protected:
+	/* start(block) gives the function to the library. */
+	template <class S, class B>
+	void
+	make(B *b, S &&start)
+	{
+		made_ = start(b);
+		if (made_.ok()) {
+			s_ = b;
+		} else {
+			b->leave();
+			b->leave();
+		}
+	}
+	/* call(c, id), refused when the member is gone. */
+	template <class F>
+	status
+	with(F &&call) const noexcept
+	{
+		return in_use() ? call(s_->c, s_->id)
+				: evc_refuse(-EVC_NOT_FOUND, "no such member");
+	}
+
+private:
+	shared *s_ = nullptr;
+	status made_ = evc_status(-EVC_NOT_FOUND);
+};
+
+} // namespace detail
+
+/* ---- options ---- */
+
+struct thread_options {
+	thread_flag flags{};
+	std::size_t stack = 0;
+	double grace = 0;
+
+	evc_member_opts
+	get() const noexcept
+	{
+		evc_member_opts o{};
+
+		o.flags = static_cast<unsigned>(flags);
+		o.stack = stack;
+		o.grace = grace;
+		return o;
+	}
+};
+
+struct join_options {
+	double grace = 0; /* 0: the config's; EVC_NO_GRACE: none */
+	join_flag flags{};
+
+	evc_join_opts
+	get() const noexcept
+	{
+		evc_join_opts o{};
+
+		o.grace = grace;
+		o.flags = static_cast<unsigned>(flags);
+		return o;
+	}
+};
+
+struct signals_options {
+	std::initializer_list<int> stop{}; /* none: SIGINT and SIGTERM */
+	double short_grace = 0;
+	signals_flag flags{};
+};
+
+/* ---- references: they own nothing, and are as cheap as the pointer ---- */
+
+/* A loop of a coordinator. */
+class reactor_ref {
+public:
+	constexpr reactor_ref() noexcept = default;
+	constexpr reactor_ref(evc_reactor *r) noexcept : r_(r) {}
+
+	evc_reactor *get() const noexcept { return r_; }
+	explicit operator bool() const noexcept { return r_ != nullptr; }
+	struct ev_loop *
+	loop() const noexcept { return evc_reactor_loop(r_); }
+	bool is_here() const noexcept { return evc_reactor_is_here(r_); }
+	inline coord_ref
+	coord() const noexcept;
+	/* Run the loop until the stop, then until its members have ended. */
+	status run() const noexcept { return evc_reactor_run(r_); }
+	status detach() const noexcept { return evc_reactor_detach(r_); }
+	/* Run f on the loop, in its next turn: see loop_ref::post. */
+	template <class F>
+	status
+	post(F f) const;
+
+private:
+	evc_reactor *r_ = nullptr;
+};
+
+/* A thread that the coordinator has started: a number, to ask and to wait. */
+class thread {
+public:
+	thread() noexcept = default;
+	thread(evc_coord *c, evc_id id, status made) noexcept
+		: c_(c), id_(id), made_(made) {}
+
+	status made() const noexcept { return made_; }
+	explicit operator bool() const noexcept { return id_ != 0; }
+	evc_id id() const noexcept { return id_; }
+	/* Wait for the end, and get the result of the function. */
+	result<enum code>
+	wait(seconds timeout = forever) const noexcept
+	{
+		evc_status r = 0, st = evc_member_wait(c_, id_, timeout, &r);
+
+		if (st < 0)
+			return status(st);
+		return status(r).code();
+	}
+	/* Stop this thread alone (thread_flag::own_scope). */
+	status
+	stop(enum code k = code::ok, const char *text = "") const noexcept
+	{
+		return evc_member_stop(c_, id_, static_cast<int>(k), text);
+	}
+
+private:
+	evc_coord *c_ = nullptr;
+	evc_id id_ = 0;
+	status made_ = evc_status(-EVC_NOT_FOUND);
+};
+
+/* A coordinator that somebody else owns. */
+class coord_ref {
+public:
+	constexpr coord_ref() noexcept = default;
+	constexpr coord_ref(evc_coord *c) noexcept : c_(c) {}
+
+	constexpr evc_coord *get() const noexcept { return c_; }
+	constexpr explicit
+	operator bool() const noexcept { return c_ != nullptr; }
+
+	/* ---- the stop ---- */
+
+	/* The same instructions as evc_should_stop. */
+	bool should_stop() const noexcept { return evc_should_stop(c_); }
+	bool should_drain() const noexcept { return evc_should_drain(c_); }
+	void
+	request_stop(enum code k = code::ok, const char *text = "",
+		     const char *file = __builtin_FILE(),
+		     int line = __builtin_LINE(),
+		     const char *func = __builtin_FUNCTION()) const noexcept
+	{
+		detail::ignore(evc_request_stop_at(c_, static_cast<int>(k),
+						   text, file, line, func));
+	}
+	void
+	request_stop(const char *text, const char *file = __builtin_FILE(),
+		     int line = __builtin_LINE(),
+		     const char *func = __builtin_FUNCTION()) const noexcept
+	{
+		request_stop(code::ok, text, file, line, func);
+	}
+	/* Report an error; a member may return the result. */
+	evc_status
+	fail(enum code k, int err, const std::string &text,
+	     const char *file = __builtin_FILE(),
+	     int line = __builtin_LINE(),
+	     const char *func = __builtin_FUNCTION()) const noexcept
+	{
+		return evc_fail_at(c_, static_cast<int>(k), err, file, line,
+				   func, "%s", text.c_str());
+	}
+	evc_status
+	fail(enum code k, const std::string &text,
+	     const char *file = __builtin_FILE(),
+	     int line = __builtin_LINE(),
+	     const char *func = __builtin_FUNCTION()) const noexcept
+	{
+		return fail(k, 0, text, file, line, func);
+	}
+	status
+	request_drain(seconds limit, const char *text = "") const noexcept
+	{
+		return evc_request_drain(c_, limit, text);
+	}
+	status clear_stop() const noexcept { return evc_clear_stop(c_); }
+	bool
+	is_clean(enum code k) const noexcept
+	{
+		return evc_is_clean(c_, static_cast<int>(k));
+	}
+	bool
+	wait_for_stop(seconds timeout = forever) const noexcept
+	{
+		return evc_wait_for_stop(c_, timeout);
+	}
+	/* ok when the time is over; cancelled at a stop. */
+	status sleep(seconds s) const noexcept { return evc_sleep(c_, s); }
+	/* ok when fd can be read (EVC_READ) or written; cancelled at a stop. */
+	status
+	wait_fd(int fd, unsigned events, seconds timeout = forever)
+		const noexcept
+	{
+		return evc_wait_fd(c_, fd, events, timeout, nullptr);
+	}
+	int stop_fd() const noexcept { return evc_stop_fd(c_); }
+	/* SIGINT and SIGTERM, or those of o.stop, request the stop. */
+	status
+	signals(const signals_options &o = {}) const noexcept
+	{
+		evc_signals_opts k{};
+		std::size_t n = 0;
+
+		if (o.stop.size() >= sizeof k.stop / sizeof k.stop[0])
+			return evc_refuse_setup(c_, __func__, evc_refuse(
+				-EVC_INVALID_ARGUMENT, "too many signals"));
+		for (int signo : o.stop)
+			k.stop[n++] = signo;
+		k.short_grace = o.short_grace;
+		k.flags = static_cast<unsigned>(o.flags);
+		return evc_signals_start(c_, &k);
+	}
+
+	/* ---- the join ---- */
+
+	/* Run the home loop to the stop, and join. */
+	status
+	run(const join_options &o = {}, verdict *v = nullptr) const noexcept
+	{
+		const evc_join_opts k = o.get();
+
+		return evc_run(c_, &k, v);
+	}
+	status
+	join(const join_options &o = {}, verdict *v = nullptr) const noexcept
+	{
+		const evc_join_opts k = o.get();
+
+		return evc_join(c_, &k, v);
+	}
+	/* Join inside the running loop: f(coord_ref, const verdict &), once. */
+	template <class F>
+	status
+	join_start(F f, const join_options &o = {}) const;
+	bool joined() const noexcept { return evc_joined(c_); }
+	/* The first error of the round. */
+	std::optional<reason>
+	first_error() const noexcept
+	{
+		reason r;
+
+		if (evc_raise_requested(c_, &r) > 0)
+			return r;
+		return std::nullopt;
+	}
+	std::string
+	report(unsigned format = EVC_REPORT_TEXT) const
+	{
+		std::string s(evc_report(c_, format, nullptr, 0), '\0');
+
+		s.resize(std::min(s.size(), evc_report(
+			c_, format, s.data(), s.size() + 1)));
+		return s;
+	}
+
+	/* ---- members ---- */
+
+	reactor_ref home() const noexcept { return evc_home(c_); }
+	coord_ref parent() const noexcept { return evc_scope_parent(c_); }
+	/* Start a thread that runs f(), f(coord_ref), or, in C++20,
+	   f(std::stop_token).  f is destroyed on that thread. */
+	template <class F>
+	evcoord::thread
+	thread(const char *name, F f, const thread_options &o = {}) const;
+	/* Run f here; an exception or a result requests the stop. */
+	template <class F>
+	status
+	guard(const char *name, F &&f, guard_flag flags = {}) const;
+	/* The calling thread, which somebody else joins, becomes a member. */
+	status
+	register_this_thread(const char *name, const thread_options &o = {})
+		const noexcept
+	{
+		evc_member_opts k = o.get();
+
+		k.flags |= EVC_NOT_JOINED;
+		return evc_register_thread(c_, name, pthread_self(), &k,
+					   nullptr);
+	}
+	result<reactor_ref>
+	attach(const char *name, struct ev_loop *loop) const noexcept
+	{
+		evc_reactor *r = nullptr;
+		status st = evc_reactor_attach(c_, name, loop, &r);
+
+		if (!st)
+			return st;
+		return reactor_ref(r);
+	}
+	/* A loop on a thread of its own: set_up(reactor_ref) begins its
+	   members, tear_down() runs when they are gone. */
+	template <class S, class T>
+	result<reactor_ref>
+	reactor(const char *name, S set_up, T tear_down,
+		const thread_options &o = {}) const;
+	template <class S>
+	result<reactor_ref>
+	reactor(const char *name, S set_up) const
+	{
+		return reactor(name, std::move(set_up), [] {});
+	}
+
+protected:
+	evc_coord *c_ = nullptr;
+};
+
+inline coord_ref
+reactor_ref::coord() const noexcept { return evc_reactor_coord(r_); }
+
+namespace detail {
+
+template <class F>
+evc_status
+shared_function<F>::call(evc_coord *coord, void *arg)
+{
+	auto *self = static_cast<shared_function *>(arg);
+
+	return caught(coord, self->name.c_str(), [&] {
+		return answer_with(self->f, coord_ref(coord));
+	});
+}
+
+#ifdef __cpp_lib_jthread
+/* A std::stop_source that a cancel hook of this thread stops. */
+class thread_source {
+public:
+	explicit thread_source(evc_coord *c) : c_(c)
+	{
+		evc_status st = evc_cancel_push(c, stop, &source_, 0, &id_);
+
+		if (st == -EVC_CANCELLED)
+			source_.request_stop();
+	}
+	~thread_source()
+	{
+		if (id_ != 0)
+			ignore(evc_cancel_pop(c_, id_));
+	}
+	thread_source(const thread_source &) = delete;
+	std::stop_token token() const noexcept { return source_.get_token(); }
+
+private:
+	static void
+	stop(void *arg) noexcept
+	{
+		static_cast<std::stop_source *>(arg)->request_stop();
+	}
+
+	evc_coord *c_;
+	evc_id id_ = 0;
+	std::stop_source source_;
+};
+#endif
+
+template <class F>
+struct thread_body {
+	F f;
+	std::string name;
+
+	static evc_status
+	run(evc_coord *c, void *arg)
+	{
+		struct end {
+			evc_coord *c;
+			thread_body *p;
+			evc_status
+			now() noexcept
+			{
+				auto n = std::move(p->name);
+
+				return destroy(c, n.c_str(),
+					       std::exchange(p, nullptr));
+			}
+			~end()
+			{
+				if (p != nullptr)
+					ignore(now());
+			}
+		} e{ c, static_cast<thread_body *>(arg) };
+		evc_status st = caught(c, e.p->name.c_str(), [&] {
+			return e.p->call(c);
+		}), left = e.now();
+
+		return st != 0 ? st : left;
+	}
+	evc_status
+	call(evc_coord *c)
+	{
+#ifdef __cpp_lib_jthread
+		if constexpr (std::is_invocable_v<F &, std::stop_token> &&
+			      !std::is_invocable_v<F &, coord_ref>) {
+			thread_source s(c);
+
+			return answer(f, s.token());
+		} else
+#endif
+			return answer_with(f, coord_ref(c));
+	}
+};
+
+} // namespace detail
+
+template <class F>
+evcoord::thread
+coord_ref::thread(const char *name, F f, const thread_options &o) const
+{
+	using body = detail::thread_body<F>;
+	std::unique_ptr<body> p(
+		new body{ std::move(f), detail::or_empty(name) });
+	const evc_member_opts k = o.get();
+	evc_id id = 0;
+	status st = evc_thread_start(c_, name, body::run, p.get(), &k, &id);
+
+	if (st)
+		detail::ignore((p.release(), EVC_OK));
+	return evcoord::thread(c_, id, st);
+}
+
+template <class F>
+status
+coord_ref::guard(const char *name, F &&f, guard_flag flags) const
+{
+	struct body {
+		std::remove_reference_t<F> *f;
+		const char *name;
+
+		static evc_status
+		run(evc_coord *c, void *arg)
+		{
+			auto *p = static_cast<body *>(arg);
+
+			return detail::caught(c, p->name, [&] {
+				return detail::answer_with(*p->f,
+							   coord_ref(c));
+			});
+		}
+	} b{ &f, detail::or_empty(name) };
+	evc_member_opts k{};
+
+	k.flags = static_cast<unsigned>(flags);
+	return evc_guard(c_, name, body::run, &b, &k);
+}
+
+template <class F>
+status
+coord_ref::join_start(F f, const join_options &o) const
+{
+	struct body {
+		F f;
+
+		static void
+		done(evc_coord *c, const evc_verdict *v, void *arg) noexcept
+		{
+			auto *p = static_cast<body *>(arg);
+
+			detail::ignore(detail::caught_here(c, "join_start", [&] {
+				return p->f(coord_ref(c), *v), EVC_OK;
+			}));
+			/* f may have freed c. */
+			detail::ignore(detail::destroy(nullptr, "", p));
+		}
+	};
+	std::unique_ptr<body> p(new body{ std::move(f) });
+	const evc_join_opts k = o.get();
+	status st = evc_join_start(c_, body::done, p.get(), &k);
+
+	if (st)
+		detail::ignore((p.release(), EVC_OK));
+	return st;
+}
+
+template <class S, class T>
+result<reactor_ref>
+coord_ref::reactor(const char *name, S set_up, T tear_down,
+		   const thread_options &o) const
+{
+	struct body {
+		S s;
+		T t;
+		std::string name;
+
+		static evc_status
+		begin(evc_reactor *r, void *arg)
+		{
+			auto *p = static_cast<body *>(arg);
+
+			return detail::caught(evc_reactor_coord(r),
+					      p->name.c_str(), [&] {
+				return detail::answer_with(p->s,
+							   reactor_ref(r));
+			});
+		}
+		static evc_status
+		end(evc_coord *c, void *arg)
+		{
+			auto *p = static_cast<body *>(arg);
+			std::string n = std::move(p->name);
+			evc_status st = detail::caught(c, n.c_str(), [&] {
+				return detail::answer_with(p->t, coord_ref(c));
+			}), left = detail::destroy(c, n.c_str(), p);
+
+			return st != 0 ? st : left;
+		}
+	};
+	std::unique_ptr<body> p(new body{ std::move(set_up),
+					  std::move(tear_down),
+					  detail::or_empty(name) });
+	evc_member_opts k = o.get();
+	evc_reactor *r = nullptr;
+
+	k.stop = body::end;
+	status st = evc_reactor_start(c_, name, body::begin, p.get(), &k, &r);
+	if (!st)
+		return st;
+	detail::ignore((p.release(), EVC_OK));
+	return reactor_ref(r);
+}
+
+/* ---- the coordinator ---- */
+
+struct config {
+	double grace = 0; /* seconds after the stop; 0: 120 */
+	const char *name = nullptr;
+	config_flag flags{};
+	std::vector<enum code> clean{}; /* empty: out_of_range alone */
+	/* Called in the constructor alone. */
+	std::function<bool(enum code)> is_clean{};
+	/* Called with each line of the log, on a thread of the library. */
+	std::function<void(log_level, const char *, const reason *)> log{};
+	unsigned max_reasons = 0;
+	/* A refused set-up is an error of the coordinator. */
+	bool strict = true;
+};
+
+/* Lines go to standard error. */
+inline void
+log_stderr(log_level l, const char *line, const reason *r)
+{
+	evc_log_stderr(static_cast<int>(l), line, r, nullptr);
+}
+
+namespace detail {
+
+/* What the callbacks of a coordinator use, as long as it lives. */
+struct keeper {
+	evc_coord *c = nullptr;
+	std::vector<evc_status> codes;
+	std::function<bool(enum code)> is_clean;
+	std::function<void(log_level, const char *, const reason *)> log;
+	std::function<void(coord_ref, const verdict &)> ended;
+	std::atomic<bool> failed{ false };
+
+	evc_config
+	prepare(const config &k)
+	{
+		evc_config o{};
+
+		for (enum code each : k.clean)
+			codes.push_back(static_cast<int>(each));
+		is_clean = k.is_clean;
+		log = k.log;
+		o.grace = k.grace;
+		o.name = k.name;
+		o.flags = static_cast<unsigned>(k.flags) |
+			  (k.strict ? unsigned{ EVC_STRICT_SETUP } : 0);
+		o.clean = codes.empty() ? nullptr : codes.data();
+		o.n_clean = static_cast<unsigned>(codes.size());
+		o.max_reasons = k.max_reasons;
+		o.is_clean = is_clean ? ask : nullptr;
+		o.log = log ? line : nullptr;
+		o.arg = this;
+		return o;
+	}
+	static bool
+	ask(evc_status k, void *arg) noexcept
+	{
+		auto *self = static_cast<keeper *>(arg);
+		bool yes = false;
+
+		EVCOORD_TRY_ {
+			yes = self->is_clean(static_cast<enum code>(k));
+		}
+#ifdef EVCOORD_EXCEPTIONS
+		catch (...) {
+			self->failed = true;
+		}
+#endif
+		return yes;
+	}
+	static void
+	line(int level, const char *text, const evc_reason *r, void *arg)
+		noexcept
+	{
+		auto *self = static_cast<keeper *>(arg);
+
+		EVCOORD_TRY_ {
+			self->log(static_cast<log_level>(level), text, r);
+		}
+#ifdef EVCOORD_EXCEPTIONS
+		catch (...) {
+			/* Once: the error has a line, too. */
+			if (!self->failed.exchange(true) && self->c != nullptr)
+				ignore(report_exception(self->c, "log"));
+		}
+#endif
+	}
+	static void
+	on_ended(evc_coord *c, const evc_verdict *v, void *arg) noexcept
+	{
+		auto *self = static_cast<keeper *>(arg);
+		evc_coord *above = evc_scope_parent(c);
+
+		ignore(caught_here(above, "ended", [&] {
+			return self->ended(coord_ref(c), *v), EVC_OK;
+		}));
+	}
+};
+
+/* Scopes that the program has not freed would not outlive evc_abandon. */
+inline bool
+has_scopes(const evc_coord *c) noexcept
+{
+	bool found = false;
+
+	ignore(evc_member_each(c, [](const evc_member_info *m, void *arg) {
+		bool is = m->kind == EVC_SCOPE;
+
+		*static_cast<bool *>(arg) |= is;
+		return !is;
+	}, &found));
+	return found;
+}
+
+/* Stop, join, free: the end of a coordinator or a scope.  Where a join cannot
+   wait, inside the loop, the loop frees c when the members are gone.  Members
+   that outlast the grace keep c, and k with it. */
+inline void
+end_coord(evc_coord *c, keeper *k) noexcept
+{
+	bool scope = evc_scope_parent(c) != nullptr;
+	evc_join_opts o{};
+
+	if (scope)
+		ignore(evc_scope_ready(c));
+	if (!evc_should_stop(c))
+		ignore((evc_request_stop)(c, EVC_OK, "destroyed"));
+	if (!evc_joined(c)) {
+		o.grace = evc_stop_left(c) < 1e6 ? 0 : 120;
+		ignore(evc_join(c, &o, nullptr));
+	}
+	if (evc_free(c) == 0) {
+		delete k;
+		return;
+	}
+	if (!scope && !has_scopes(c) && evc_abandon(c) == 0)
+		return;
+	struct last {
+		static void
+		free(evc_coord *coord, const evc_verdict *, void *arg) noexcept
+		{
+			if (evc_free(coord) == 0)
+				delete static_cast<keeper *>(arg);
+			else
+				evc_log(coord, EVC_LOG_WARNING, nullptr,
+					"not freed by its destructor: %s",
+					evc_last_error());
+		}
+	};
+	if (evc_join_start(c, last::free, k, nullptr) < 0)
+		evc_log(c, EVC_LOG_WARNING, nullptr,
+			"not freed by its destructor: %s", evc_last_error());
+}
+
+/* The owner of a coordinator or a scope. */
+class owner : public coord_ref {
+public:
+	owner(owner &&o) noexcept
+		: coord_ref(std::exchange(o.c_, nullptr)),
+		  k_(std::exchange(o.k_, nullptr)), made_(o.made_) {}
+	owner &
+	operator=(owner &&o) noexcept
+	{
+		if (this != &o) {
+			destroy();
+			c_ = std::exchange(o.c_, nullptr);
+			k_ = std::exchange(o.k_, nullptr);
+			made_ = o.made_;
+		}
+		return *this;
+	}
+	~owner() { destroy(); }
+
+	status made() const noexcept { return made_; }
+	/* Stop, join, free, as the destructor does. */
+	void
+	destroy() noexcept
+	{
+		if (c_ != nullptr)
+			end_coord(std::exchange(c_, nullptr),
+				  std::exchange(k_, nullptr));
+	}
+
+protected:
+	owner() noexcept = default;
+	template <class M>
+	void
+	make(keeper *k, M &&call)
+	{
+		std::unique_ptr<keeper> p(k);
+
+		made_ = call(&c_);
+		if (!made_)
+			return;
+		p->c = c_;
+		k_ = p.release();
+		if (k_->failed.exchange(false))
+			ignore((evc_fail)(c_, EVC_ABORTED, 0,
+					  "is_clean: an exception"));
+	}
+
+private:
+	keeper *k_ = nullptr;
+	status made_ = evc_status(-EVC_FAILED_PRECONDITION);
+};
+
+} // namespace detail
+
+/*
+ * A coordinator of the program's own.  The destructor belongs to the thread of
+ * the home loop.
+ */
+class coordinator : public detail::owner {
+public:
+	explicit coordinator(struct ev_loop *home = nullptr,
+			     const config &k = {})
+	{
+		auto *p = new detail::keeper;
+
+		make(p, [&](evc_coord **c) {
+			const evc_config o = p->prepare(k);
+
+			return evc_new(home, &o, c);
+		});
+	}
+	explicit coordinator(const config &k) : coordinator(nullptr, k) {}
+	coordinator(coordinator &&) = default;
+	coordinator &
+	operator=(coordinator &&) = default;
+};
+
+struct scope_options {
+	evcoord::config config{};
+	reactor_ref home{};
+	int phase = 0;
+	evcoord::on_error on_error = on_error::stop;
+	/* Called once a round, when the members are gone. */
+	std::function<void(coord_ref, const verdict &)> ended{};
+};
+
+/* A coordinator below another one.  ready() says that its set-up is done. */
+class scope : public detail::owner {
+public:
+	scope(coord_ref parent, const char *name, const scope_options &o = {})
+	{
+		auto *p = new detail::keeper;
+
+		make(p, [&](evc_coord **c) {
+			evc_scope_opts k{};
+
+			k.config = p->prepare(o.config);
+			k.home = o.home.get();
+			k.phase = o.phase;
+			k.on_error = static_cast<unsigned>(o.on_error);
+			p->ended = o.ended;
+			k.ended = o.ended ? detail::keeper::on_ended : nullptr;
+			k.arg = p;
+			return evc_scope_new(parent.get(), name, &k, c);
+		});
+	}
+	scope(scope &&) = default;
+	scope &
+	operator=(scope &&) = default;
+
+	status ready() const noexcept { return evc_scope_ready(c_); }
+};
+
+/*
+ * Stops and joins at the end of a block.  Declared after all that the members
+ * use, it is destroyed first, whichever way the block is left.
+ */
+class stop_and_join {
+public:
+	explicit stop_and_join(coord_ref c) noexcept : c_(c) {}
+	stop_and_join(const stop_and_join &) = delete;
+	~stop_and_join()
+	{
+		if (!c_ || c_.joined())
+			return;
+		if (!c_.should_stop())
+			c_.request_stop("the end of a block");
+		detail::ignore(c_.join().get());
+	}
+
+private:
+	coord_ref c_;
+};
+
+/* ---- loopers, hooks, holds, cancel hooks ---- */
+
+struct looper_options {
+	looper_flag flags{};
+	evcoord::missed missed = missed::skip;
+	double jitter = 0;
+	double grace = 0;
+	reactor_ref reactor{};
+};
+
+/* f(), or f(coord_ref), at each boundary; the result as evc_looper_start. */
+class looper : public detail::member {
+public:
+	looper() noexcept = default;
+	template <class F>
+	looper(coord_ref c, const char *name, seconds interval, F f,
+	       const looper_options &o = {})
+	{
+		using block = detail::shared_function<F>;
+		evc_member_opts k{};
+
+		k.flags = static_cast<unsigned>(o.flags);
+		k.missed = static_cast<unsigned>(o.missed);
+		k.jitter = o.jitter;
+		k.grace = o.grace;
+		k.reactor = o.reactor.get();
+		k.release = block::released;
+		make(new block(c.get(), name, std::move(f)), [&](block *b) {
+			return evc_looper_start(c.get(), name, interval,
+						block::call, b, &k, &b->id);
+		});
+	}
+
+	status trigger() const noexcept { return with(evc_looper_trigger); }
+	status pause() const noexcept { return with(evc_member_pause); }
+	status resume() const noexcept { return with(evc_member_resume); }
+	status
+	interval(seconds s) const noexcept
+	{
+		return with([s](evc_coord *c, evc_id id) {
+			return evc_looper_set_interval(c, id, s);
+		});
+	}
+};
+
+/* f(), or f(coord_ref), once for each stop. */
+class hook : public detail::member {
+public:
+	hook() noexcept = default;
+	template <class F>
+	hook(coord_ref c, const char *name, F f, hook_flag flags = {},
+	     reactor_ref r = {})
+	{
+		using block = detail::shared_function<F>;
+		evc_member_opts k{};
+
+		k.flags = static_cast<unsigned>(flags);
+		k.reactor = r.get();
+		k.release = block::released;
+		make(new block(c.get(), name, std::move(f)), [&](block *b) {
+			return evc_on_stop(c.get(), name, block::call, b, &k,
+					   &b->id);
+		});
+	}
+};
+
+/* Alive until its destructor: something of another library's, in flight. */
+class hold {
+public:
+	hold(coord_ref c, const char *name, hold_flag flags = {}) noexcept
+		: c_(c.get())
+	{
+		evc_member_opts k{};
+
+		k.flags = static_cast<unsigned>(flags);
+		made_ = evc_hold_begin(c_, name, &k, &id_);
+	}
+	hold(hold &&o) noexcept
+		: c_(o.c_), id_(std::exchange(o.id_, 0)), made_(o.made_) {}
+	hold &
+	operator=(hold &&o) noexcept
+	{
+		if (this != &o) {
+			end();
+			c_ = o.c_;
+			id_ = std::exchange(o.id_, 0);
+			made_ = o.made_;
+		}
+		return *this;
+	}
+	~hold() { end(); }
+
+	status made() const noexcept { return made_; }
+	explicit operator bool() const noexcept { return id_ != 0; }
+	void
+	end() noexcept
+	{
+		if (id_ != 0)
+			detail::ignore(evc_hold_end(c_, std::exchange(id_, 0)));
+	}
+
+private:
+	evc_coord *c_;
+	evc_id id_ = 0;
+	status made_;
+};
+
+/*
+ * Around a call that blocks: at a stop the helper thread calls f(), which wakes
+ * this thread.  Without it (a stop stands) do not begin the call.
+ */
+template <class F>
+class unblock {
+public:
+	unblock(coord_ref c, F f, cancel_flag flags = {})
+		: c_(c.get()), f_(std::move(f)),
+		  made_(evc_cancel_push(c_, wake, this,
+					static_cast<unsigned>(flags), &id_)) {}
+	unblock(const unblock &) = delete;
+	~unblock()
+	{
+		if (id_ != 0)
+			detail::ignore(evc_cancel_pop(c_, id_));
+	}
+
+	status made() const noexcept { return made_; }
+	explicit operator bool() const noexcept { return id_ != 0; }
+
+private:
+	static void
+	wake(void *arg) noexcept
+	{
+		auto *self = static_cast<unblock *>(arg);
+
+		detail::ignore(detail::caught_here(self->c_, "unblock", [&] {
+			return self->f_(), EVC_OK;
+		}));
+	}
+
+	evc_coord *c_;
+	F f_;
+	evc_id id_ = 0;
+	status made_;
+};
+
+/* A condition whose waits end at a stop, beside a std::mutex. */
+class condition {
+public:
+	explicit condition(coord_ref c) noexcept
+		: made_(evc_cond_new(c.get(), &cond_)) {}
+	condition(const condition &) = delete;
+	~condition() { detail::ignore(evc_cond_free(cond_)); }
+
+	status made() const noexcept { return made_; }
+	void notify_one() noexcept { evc_cond_signal(cond_); }
+	void notify_all() noexcept { evc_cond_broadcast(cond_); }
+	/* Wait until is_true() holds: ok, cancelled, deadline_exceeded. */
+	template <class P>
+	status
+	wait(std::unique_lock<std::mutex> &lock, P is_true,
+	     seconds timeout = forever)
+	{
+		return evc_cond_wait(cond_, lock.mutex()->native_handle(),
+				     [](void *p) -> bool {
+			return (*static_cast<P *>(p))();
+		}, &is_true, timeout);
+	}
+
+private:
+	evc_cond *cond_ = nullptr;
+	status made_;
+};
+
+/* ---- tasks ---- */
+
+/*
+ * A piece of work in flight on a loop, for example a connection:
+ *
+ *     struct conn : evcoord::task<conn> {
+ *             static constexpr const char *task_name = "conn";
+ *             void on_stop() { delete this; }
+ *     };
+ *
+ * The class may have on_stop(), on_late() and describe(char *, size_t) const,
+ * and the constants task_name, task_flags and task_grace.  The destructor ends
+ * the task, on the thread of its loop.  on_stop and on_late may destroy the
+ * object.
+ */
+template <class D>
+class task {
+public:
+	static constexpr const char *task_name = "task";
+	static constexpr task_flag task_flags{};
+	static constexpr double task_grace = 0;
+
+	task(const task &) = delete;
+	task &
+	operator=(const task &) = delete;
+
+	/* cancelled after the stop. */
+	status
+	begin(reactor_ref r) noexcept
+	{
+		t_.arg = this;
+		return evc_task_begin(r.get(), &t_, &class_);
+	}
+	void end() noexcept { evc_task_end(&t_); }
+	bool in_flight() const noexcept { return reactor().get() != nullptr; }
+	reactor_ref reactor() const noexcept { return evc_task_reactor(&t_); }
+	coord_ref coord() const noexcept { return evc_task_coord(&t_); }
+
+	void
+	on_stop() {}
+	void
+	on_late() {}
+	void
+	describe(char *, std::size_t) const {}
+
+protected:
+	task() noexcept = default;
+	~task() { evc_task_end(&t_); }
+
+private:
+	static D *
+	of(const evc_task *t) noexcept
+	{
+		return static_cast<D *>(static_cast<task *>(t->arg));
+	}
+	static void
+	stopped(evc_task *t, void *) noexcept
+	{
+		evc_coord *c = evc_task_coord(t);
+
+		detail::ignore(detail::caught_here(c, D::task_name, [&] {
+			return of(t)->on_stop(), EVC_OK;
+		}));
+	}
+	static void
+	late(evc_task *t, void *) noexcept
+	{
+		evc_coord *c = evc_task_coord(t);
+
+		detail::ignore(detail::caught_here(c, D::task_name, [&] {
+			return of(t)->on_late(), EVC_OK;
+		}));
+	}
+	static void
+	described(const evc_task *t, char *buf, std::size_t n, void *) noexcept
+	{
+		detail::ignore(detail::caught_here(evc_task_coord(t),
+						   D::task_name, [&] {
+			return of(t)->describe(buf, n), EVC_OK;
+		}));
+	}
+	static constexpr evc_task_class
+	make_class() noexcept
+	{
+		evc_task_class k{};
+
+		k.name = D::task_name;
+		k.flags = static_cast<unsigned>(D::task_flags);
+		k.grace = D::task_grace;
+		if (!std::is_same_v<decltype(&D::on_stop), void (task::*)()>)
+			k.on_stop = stopped;
+		if (!std::is_same_v<decltype(&D::on_late), void (task::*)()>)
+			k.on_late = late;
+		if (!std::is_same_v<decltype(&D::describe),
+				    void (task::*)(char *, std::size_t) const>)
+			k.describe = described;
+		return k;
+	}
+
+	static const evc_task_class class_;
+	evc_task t_{};
+};
+
+template <class D>
+const evc_task_class task<D>::class_ = task<D>::make_class();
+
+/* A task inside an object, which calls its member functions:
+     evcoord::member_task<conn, &conn::stop> task_{ *this }; */
+template <class T, void (T::*Stop)(), void (T::*Late)() = nullptr>
+class member_task : public task<member_task<T, Stop, Late>> {
+public:
+	explicit member_task(T &owner) noexcept : owner_(owner) {}
+	void on_stop() { (owner_.*Stop)(); }
+	void
+	on_late()
+	{
+		if constexpr (Late != nullptr)
+			(owner_.*Late)();
+	}
+
+private:
+	T &owner_;
+};
+
+/* ---- posts ---- */
+
+/* A handle of a loop that outlives the loop; for any thread. */
+class loop_ref {
+public:
+	loop_ref() noexcept = default;
+	explicit loop_ref(reactor_ref r) noexcept : l_(evc_loop_of(r.get())) {}
+	loop_ref(loop_ref &&o) noexcept : l_(std::exchange(o.l_, nullptr)) {}
+	loop_ref &
+	operator=(loop_ref &&o) noexcept
+	{
+		std::swap(l_, o.l_);
+		return *this;
+	}
+	~loop_ref() { evc_loop_release(l_); }
+
+	evc_loop_ref *get() const noexcept { return l_; }
+	explicit operator bool() const noexcept { return l_ != nullptr; }
+	/* The reactor, on the loop's own thread. */
+	reactor_ref reactor() const noexcept { return evc_loop_reactor(l_); }
+	/* Run f on the loop's thread, in the loop's next turn: f(), or
+	   f(reactor_ref).  When the loop is gone before that, f is destroyed
+	   only; f(reactor_ref, status) is called once in each case. */
+	template <class F>
+	status
+	post(F f) const
+	{
+		std::unique_ptr<F> p(new F(std::move(f)));
+		status st = evc_post(l_, posted<F>, p.get());
+
+		if (st)
+			detail::ignore((p.release(), EVC_OK));
+		return st;
+	}
+
+private:
+	template <class F>
+	static void
+	posted(evc_reactor *r, evc_status why, void *arg) noexcept
+	{
+		auto *f = static_cast<F *>(arg);
+		evc_coord *c = evc_reactor_coord(r);
+
+		detail::ignore(detail::caught_here(c, "post", [&] {
+			if constexpr (std::is_invocable_v<F &, reactor_ref,
+							  status>)
+				(*f)(reactor_ref(r), status(why));
+			else if (why == 0)
+				return detail::answer_with(*f, reactor_ref(r));
+			return evc_status{ EVC_OK };
+		}));
+		detail::ignore(detail::destroy(c, "post", f));
+	}
+
+	evc_loop_ref *l_ = nullptr;
+};
+
+template <class F>
+status
+reactor_ref::post(F f) const
+{
+	return loop_ref(*this).post(std::move(f));
+}
+
+/* ---- pools ---- */
+
+/* The job that a work function runs in. */
+class job_ref {
+public:
+	explicit job_ref(evc_job *j) noexcept : j_(j) {}
+	bool should_stop() const noexcept { return evc_job_should_stop(j_); }
+
+private:
+	evc_job *j_;
+};
+
+struct pool_options {
+	unsigned threads = 0; /* 0: one for each cpu */
+	unsigned capacity = 0;
+	double idle = 0;
+	std::size_t stack = 0;
+	pool_flag flags{};
+	bool kick = false;
+};
+
+namespace detail {
+
+/* Common to queue and pool: in use when it is destroyed, so the members that
+   use it are stopped and joined first.  What cannot be freed then is left to
+   the coordinator. */
+inline void
+stop_members(evc_coord *c, const char *what) noexcept
+{
+	if (!evc_should_stop(c))
+		ignore((evc_request_stop)(c, EVC_OK, what));
+	ignore(evc_join(c, nullptr, nullptr));
+}
+
+template <class T>
+bool
+free_or_join(evc_coord *c, T *p, evc_status (*free)(T *), const char *what)
+	noexcept
+{
+	if (free(p) == 0)
+		return true;
+	stop_members(c, what);
+	if (free(p) == 0)
+		return true;
+	evc_log(c, EVC_LOG_WARNING, nullptr, "%s: %s", what, evc_last_error());
+	return false;
+}
+
+} // namespace detail
+
+class pool {
+public:
+	pool(coord_ref c, const char *name, const pool_options &o = {}) noexcept
+		: c_(c.get())
+	{
+		evc_pool_opts k{};
+
+		k.n_threads = o.threads;
+		k.capacity = o.capacity;
+		k.idle = o.idle;
+		k.stack = o.stack;
+		k.flags = static_cast<unsigned>(o.flags);
+		k.thread_flags = o.kick ? unsigned{ EVC_KICK } : 0;
+		made_ = evc_pool_new(c_, name, &k, &p_);
+	}
+	pool(pool &&o) noexcept
+		: c_(o.c_), p_(std::exchange(o.p_, nullptr)), made_(o.made_) {}
+	pool &
+	operator=(pool &&o) noexcept
+	{
+		std::swap(c_, o.c_);
+		std::swap(p_, o.p_);
+		std::swap(made_, o.made_);
+		return *this;
+	}
+	~pool()
+	{
+		if (p_ != nullptr)
+			detail::free_or_join(c_, p_, evc_pool_free,
+					     "a pool is destroyed in use");
+	}
+
+	status made() const noexcept { return made_; }
+	explicit operator bool() const noexcept { return p_ != nullptr; }
+	evc_pool *get() const noexcept { return p_; }
+	coord_ref coord() const noexcept { return c_; }
+
+	/* Run work() or work(job_ref) on a thread of the pool, then
+	   done(status) or done() on the loop, with the result of work; or with
+	   cancelled when work was not called.  name is static, or NULL. */
+	template <class W, class D>
+	status
+	submit(reactor_ref r, const char *name, W work, D done)
+	{
+		auto p = job<W, D>::make(*this, name, work, done);
+		status st = evc_pool_submit(p_, r.get(), p.get());
+
+		return job<W, D>::give(p, st);
+	}
+	/* From any thread; with a timeout it waits for room. */
+	template <class W, class D>
+	status
+	submit(const loop_ref &l, const char *name, W work, D done,
+	       seconds timeout = 0)
+	{
+		auto p = job<W, D>::make(*this, name, work, done);
+		status st = evc_pool_submit_to(p_, l.get(), p.get(), timeout);
+
+		return job<W, D>::give(p, st);
+	}
+
+private:
+	template <class W, class D>
+	struct job : evc_job {
+		evc_coord *c;
+		W w;
+		D d;
+
+		job(pool &p, const char *n, W &work_, D &done_)
+			: evc_job(), c(p.c_), w(std::move(work_)),
+			  d(std::move(done_))
+		{
+			work = run;
+			done = finish;
+			name = n;
+		}
+		static std::unique_ptr<job>
+		make(pool &p, const char *n, W &w, D &d)
+		{
+			return std::unique_ptr<job>(new job(p, n, w, d));
+		}
+		static status
+		give(std::unique_ptr<job> &p, status st)
+		{
+			if (st)
+				detail::ignore((p.release(), EVC_OK));
+			return st;
+		}
+		const char *
+		called() const noexcept
+		{
+			return name != nullptr ? name : "job";
+		}
+		static evc_status
+		run(evc_job *j)
+		{
+			auto *self = static_cast<job *>(j);
+
+			return detail::caught(self->c, self->called(), [&] {
+				return detail::answer_with(self->w, job_ref(j));
+			});
+		}
+		static void
+		finish(evc_job *j, evc_status st) noexcept
+		{
+			auto *self = static_cast<job *>(j);
+			evc_coord *c = self->c;
+			const char *n = self->called();
+
+			detail::ignore(detail::caught_here(c, n, [&] {
+				return detail::answer_with(self->d,
+							   status(st));
+			}));
+			detail::ignore(detail::destroy(c, n, self));
+		}
+	};
+
+	evc_coord *c_;
+	evc_pool *p_ = nullptr;
+	status made_;
+};
+
+/* ---- queues ---- */
+
+struct queue_options {
+	std::size_t capacity = 64;
+	queue_flag flags{};
+};
+
+/*
+ * A bounded queue of T that knows the stop.  Items lie in memory of their own;
+ * those that are left are destroyed with the queue.
+ */
+template <class T>
+class queue {
+public:
+	queue(coord_ref c, const char *name, const queue_options &o = {})
+		: c_(c.get()), name_(detail::or_empty(name))
+	{
+		evc_queue_opts k{};
+
+		k.flags = static_cast<unsigned>(o.flags);
+		made_ = evc_queue_new(c_, name, o.capacity, &k, &q_);
+	}
+	queue(queue &&o) noexcept
+		: c_(o.c_), q_(std::exchange(o.q_, nullptr)), made_(o.made_),
+		  name_(std::move(o.name_)),
+		  feeders_(std::move(o.feeders_)), watched_(o.watched_) {}
+	queue &
+	operator=(queue &&o) noexcept
+	{
+		std::swap(c_, o.c_);
+		std::swap(q_, o.q_);
+		std::swap(made_, o.made_);
+		std::swap(name_, o.name_);
+		std::swap(feeders_, o.feeders_);
+		std::swap(watched_, o.watched_);
+		return *this;
+	}
+	~queue()
+	{
+		if (q_ == nullptr)
+			return;
+		/* Those that use the queue may yet take its items. */
+		if (!evc_joined(c_) && in_use())
+			detail::stop_members(c_, in_use_);
+		/* A queue that is left keeps what its feeders call. */
+		if (!detail::free_or_join(c_, q_, emptied, in_use_))
+			for (auto &p : feeders_)
+				detail::ignore((p.release(), EVC_OK));
+	}
+
+	status made() const noexcept { return made_; }
+	explicit operator bool() const noexcept { return q_ != nullptr; }
+	evc_queue *get() const noexcept { return q_; }
+
+	/* A refused item is destroyed. */
+	status
+	push(T item, seconds timeout = forever)
+	{
+		return push(std::make_unique<T>(std::move(item)), timeout);
+	}
+	status
+	push(std::unique_ptr<T> &&item, seconds timeout = forever)
+	{
+		return push(item, timeout);
+	}
+	/* A refused item stays in item. */
+	status
+	push(std::unique_ptr<T> &item, seconds timeout = forever)
+	{
+		status st = evc_queue_push(q_, item.get(), timeout);
+
+		if (st)
+			detail::ignore((item.release(), EVC_OK));
+		return st;
+	}
+	/* An item; out_of_range at the end of input, cancelled at a stop. */
+	result<T>
+	pop(seconds timeout = forever)
+	{
+		void *p = nullptr;
+		status st = evc_queue_pop(q_, &p, timeout);
+
+		return taken(st, p);
+	}
+	/* Whatever the state. */
+	result<T>
+	try_pop()
+	{
+		void *p = nullptr;
+		status st = evc_queue_try_pop(q_, &p);
+
+		return taken(st, p);
+	}
+	/* The end of input. */
+	status close() noexcept { return evc_queue_close(q_); }
+	status cancel() noexcept { return evc_queue_cancel(q_); }
+	status reopen() noexcept { return evc_queue_reopen(q_); }
+	status
+	drain(seconds timeout = forever)
+	{
+		return evc_queue_drain(q_, timeout);
+	}
+	std::size_t
+	size() const noexcept
+	{
+		evc_queue_info i;
+
+		return evc_queue_get(q_, &i) == 0 ? i.n : 0;
+	}
+
+	/* n threads call f(), or f(number), again and again and push what f
+	   returns: an optional T, or, as the end of input, an empty one. */
+	template <class F>
+	status
+	feed(const char *name, unsigned n, F f, const thread_options &o = {})
+	{
+		evc_feed_opts k{};
+
+		feeders_.emplace_back(
+			new feeder<F>(c_, name, std::move(f)));
+		k.dropped = drop_item;
+		k.member = o.get();
+		status st = evc_queue_feed(q_, name, n, feeder<F>::next,
+					   feeders_.back().get(), &k);
+		if (!st)
+			feeders_.pop_back();
+		return st;
+	}
+
+	/* Pop on a loop: f(T) with each item; f(T *, status), when f takes
+	   that, once more at the end with a null pointer.  The watch ends with
+	   the stop or the end of input. */
+	template <class F>
+	status
+	watch(reactor_ref r, F f, watch_flag flags = {})
+	{
+		std::unique_ptr<watcher<F>> p(
+			new watcher<F>{ c_, name_, std::move(f) });
+		status st = evc_queue_watch(q_, r.get(), watcher<F>::call,
+					    p.get(),
+					    static_cast<unsigned>(flags),
+					    nullptr);
+
+		if (st)
+			detail::ignore((p.release(), EVC_OK));
+		watched_ = watched_ || st;
+		return st;
+	}
+
+private:
+	struct feed_base {
+		virtual ~feed_base() = default;
+	};
+	template <class F>
+	struct feeder final : feed_base {
+		evc_coord *c;
+		std::string name;
+		F f;
+
+		feeder(evc_coord *coord, const char *n, F &&fn)
+			: c(coord), name(detail::or_empty(n)),
+			  f(std::move(fn)) {}
+		static evc_status
+		next(evc_queue *, unsigned number, void **item, void *arg)
+		{
+			auto *self = static_cast<feeder *>(
+				static_cast<feed_base *>(arg));
+
+			return detail::caught(self->c, self->name.c_str(), [&] {
+				return self->one(number, item);
+			});
+		}
+		evc_status
+		one(unsigned number, void **item)
+		{
+			std::optional<T> v;
+
+			if constexpr (std::is_invocable_v<F &, unsigned>)
+				v = f(number);
+			else
+				v = f();
+			if (!v)
+				return EVC_OUT_OF_RANGE;
+			*item = new T(std::move(*v));
+			return EVC_OK;
+		}
+	};
+	template <class F>
+	struct watcher {
+		evc_coord *c;
+		std::string name;
+		F f;
+
+		static void
+		call(evc_queue *, void *item, evc_status why, void *arg)
+			noexcept
+		{
+			auto *self = static_cast<watcher *>(arg);
+			const char *n = self->name.c_str();
+
+			detail::ignore(detail::caught_here(self->c, n, [&] {
+				return self->one(static_cast<T *>(item), why);
+			}));
+			if (item == nullptr) {
+				std::string last = std::move(self->name);
+
+				detail::ignore(detail::destroy(
+					self->c, last.c_str(), self));
+			}
+		}
+		evc_status
+		one(T *item, evc_status why)
+		{
+			std::unique_ptr<T> owned(item);
+
+			(void)why;
+			if constexpr (std::is_invocable_v<F &, T *, status>)
+				f(item, status(why));
+			else if (item != nullptr)
+				f(std::move(*item));
+			return EVC_OK;
+		}
+	};
+
+	static result<T>
+	taken(status st, void *p)
+	{
+		std::unique_ptr<T> owned(static_cast<T *>(p));
+
+		if (!st)
+			return st;
+		return std::move(*owned);
+	}
+	static void
+	drop_item(void *item, void *) noexcept
+	{
+		detail::ignore(detail::destroy(nullptr, "queue",
+					       static_cast<T *>(item)));
+	}
+	static void
+	drop_all(evc_queue *q) noexcept
+	{
+		void *p;
+
+		while (evc_queue_try_pop(q, &p) == 0)
+			drop_item(p, nullptr);
+	}
+	bool
+	in_use() const noexcept
+	{
+		evc_queue_info i;
+
+		return !feeders_.empty() || watched_ ||
+		       evc_queue_get(q_, &i) < 0 ||
+		       i.n_pushing + i.n_popping > 0;
+	}
+	static evc_status
+	emptied(evc_queue *q)
+	{
+		drop_all(q);
+		return evc_queue_free(q);
+	}
+
+	static constexpr const char *in_use_ = "a queue is destroyed in use";
+
+	evc_coord *c_;
+	evc_queue *q_ = nullptr;
+	status made_;
+	std::string name_;
+	std::vector<std::unique_ptr<feed_base>> feeders_;
+	bool watched_ = false;
+};
+
+/* ---- std::stop_token, both ways ---- */
+
+#ifdef __cpp_lib_jthread
+
+/* The stop of c requests the stop of a std::stop_source, in the request itself
+   or right after it, on the library's helper thread.  It is destroyed before c
+   is. */
+class stop_source_of {
+public:
+	explicit stop_source_of(coord_ref c, std::stop_source s = {})
+		: source_(std::move(s)), scope_(c, "stop_source", options()),
+		  hook_(scope_, "stop_source", [w = source_]() mutable {
+			w.request_stop();
+		  })
+	{
+		detail::ignore(scope_.ready().get());
+	}
+
+	status made() const noexcept { return hook_.made(); }
+	std::stop_token token() const noexcept { return source_.get_token(); }
+
+private:
+	static scope_options
+	options()
+	{
+		scope_options o;
+
+		o.config.flags = config_flag::no_home;
+		return o;
+	}
+
+	std::stop_source source_;
+	scope scope_;
+	hook hook_;
+};
+
+/* A stop that a std::stop_token hears is a stop of c. */
+class stop_on_token {
+public:
+	stop_on_token(coord_ref c, std::stop_token t,
+		      const char *text = "a stop_token")
+		: callback_(std::move(t), request{ c, text }) {}
+
+private:
+	struct request {
+		coord_ref c;
+		const char *text;
+
+		void
+		operator()() const noexcept
+		{
+			c.request_stop(code::ok, text, "", 0, "");
+		}
+	};
+
+	std::stop_callback<request> callback_;
+};
+
+#endif
+
+/* ---- coroutines ---- */
+
+#ifdef EVCOORD_COROUTINES
+
+/*
+ * A function that may wait on a loop: co<T>.  A co begins when it is awaited,
+ * or given to spawn().
+ */
+template <class T = void>
+class co;
+
+namespace detail {
+
+struct co_promise_base {
+	std::coroutine_handle<> after = std::noop_coroutine();
+	std::exception_ptr thrown;
+
+	struct final_awaiter {
+		bool await_ready() const noexcept { return false; }
+		template <class P>
+		std::coroutine_handle<>
+		await_suspend(std::coroutine_handle<P> h) const noexcept
+		{
+			return h.promise().after;
+		}
+		void
+		await_resume() const noexcept {}
+	};
+
+	std::suspend_always initial_suspend() const noexcept { return {}; }
+	final_awaiter final_suspend() const noexcept { return {}; }
+	void
+	unhandled_exception() noexcept { thrown = std::current_exception(); }
+	void
+	rethrow() const
+	{
+#ifdef EVCOORD_EXCEPTIONS
+		if (thrown)
+			std::rethrow_exception(thrown);
+#endif
+	}
+};
+
+template <class T>
+struct co_promise : co_promise_base {
+	std::optional<T> v;
+
+	co<T>
+	get_return_object() noexcept;
+	template <class U>
+	void return_value(U &&u) { v.emplace(std::forward<U>(u)); }
+	T take() { return rethrow(), std::move(*v); }
+};
+
+template <>
+struct co_promise<void> : co_promise_base {
+	co<void>
+	get_return_object() noexcept;
+	void
+	return_void() const noexcept {}
+	void take() { rethrow(); }
+};
+
+} // namespace detail
+
+template <class T>
+class [[nodiscard]] co {
+public:
+	using promise_type = detail::co_promise<T>;
+
+	explicit co(std::coroutine_handle<promise_type> h) noexcept : h_(h) {}
+	co(co &&o) noexcept : h_(std::exchange(o.h_, nullptr)) {}
+	co &
+	operator=(co &&o) noexcept
+	{
+		std::swap(h_, o.h_);
+		return *this;
+	}
+	~co()
+	{
+		if (h_)
+			h_.destroy();
+	}
+
+	auto
+	operator co_await() && noexcept
+	{
+		struct awaiter {
+			std::coroutine_handle<promise_type> h;
+
+			bool await_ready() const noexcept { return false; }
+			std::coroutine_handle<>
+			await_suspend(std::coroutine_handle<> after) noexcept
+			{
+				h.promise().after = after;
+				return h;
+			}
+			T await_resume() { return h.promise().take(); }
+		};
+		return awaiter{ h_ };
+	}
+
+private:
+	std::coroutine_handle<promise_type> h_;
+};
+
+template <class T>
+co<T>
+detail::co_promise<T>::get_return_object() noexcept
+{
+	return co<T>(std::coroutine_handle<co_promise>::from_promise(*this));
+}
+
+inline co<void>
+detail::co_promise<void>::get_return_object() noexcept
+{
+	return co<void>(std::coroutine_handle<co_promise>::from_promise(*this));
+}
+
+namespace detail {
+
+/* The outermost coroutine: a task of its loop, destroyed at its end. */
+struct root {
+	struct promise_type : task<promise_type> {
+		std::string name;
+
+		static constexpr const char *task_name = "coroutine";
+
+		template <class C>
+		promise_type(const C &, const char *n) : name(n) {}
+		void
+		describe(char *buf, std::size_t n) const
+		{
+			std::snprintf(buf, n, "%s", name.c_str());
+		}
+		root
+		get_return_object() noexcept
+		{
+			return { std::coroutine_handle<promise_type>::
+				 from_promise(*this) };
+		}
+		std::suspend_always
+		initial_suspend() const noexcept { return {}; }
+		std::suspend_never final_suspend() const noexcept { return {}; }
+		void
+		return_void() const noexcept {}
+		/* What a destructor throws at the very end. */
+		[[noreturn]] void
+		unhandled_exception() const noexcept { std::terminate(); }
+	};
+
+	std::coroutine_handle<promise_type> h;
+};
+
+/* The own promise of the coroutine that awaits this. */
+struct own_root {
+	root::promise_type *p = nullptr;
+
+	bool await_ready() const noexcept { return false; }
+	bool
+	await_suspend(std::coroutine_handle<root::promise_type> h) noexcept
+	{
+		p = &h.promise();
+		return false;
+	}
+	root::promise_type &await_resume() const noexcept { return *p; }
+};
+
+template <class T>
+root
+run_root(co<T> body, const char *)
+{
+	root::promise_type &self = co_await own_root{};
+	evc_coord *c = self.coord().get();
+	evc_status st = 0;
+
+	EVCOORD_TRY_ {
+		if constexpr (std::is_void_v<T>)
+			co_await std::move(body);
+		else
+			st = status(co_await std::move(body)).get();
+		st = st < 0 ? -st : st;
+		if (st != 0 && !evc_is_clean(c, st))
+			ignore((evc_fail)(c, st, 0, "%s: %s",
+					  self.name.c_str(),
+					  evc_status_name(st)));
+	}
+#ifdef EVCOORD_EXCEPTIONS
+	catch (...) {
+		ignore(report_exception(c, self.name.c_str()));
+	}
+#endif
+}
+
+/* A looper that waits for a coroutine, and resumes it on the loop. */
+struct sleeper {
+	evc_message m{};
+	loop_ref loop;
+	evc_coord *c = nullptr;
+	evc_id id = 0;
+	std::chrono::steady_clock::time_point begun;
+	double length = 0;
+	std::coroutine_handle<> h;
+	status *answer = nullptr;
+
+	bool
+	over() const
+	{
+		std::chrono::duration<double> d =
+			std::chrono::steady_clock::now() - begun;
+
+		return d.count() + 1e-6 >= length;
+	}
+	void
+	resume(evc_status st)
+	{
+		auto to = std::exchange(h, nullptr);
+
+		if (!to)
+			return;
+		*answer = st;
+		to.resume();
+	}
+	static evc_status
+	run(evc_coord *coord, void *arg) noexcept
+	{
+		auto *s = static_cast<sleeper *>(arg);
+		auto to = s->h;
+
+		if (!s->over())
+			return 0;
+		s->h = nullptr;
+		*s->answer = EVC_OK;
+		ignore(evc_member_remove(coord, s->id));
+		to.resume();
+		return 0;
+	}
+	static evc_status
+	stop(evc_coord *, void *arg) noexcept
+	{
+		return static_cast<sleeper *>(arg)->resume(EVC_CANCELLED), 0;
+	}
+	/* The stop came before the first run, or the loop is gone: perhaps on
+	   another thread. */
+	static void
+	release(void *arg) noexcept
+	{
+		auto *s = static_cast<sleeper *>(arg);
+
+		s->m.fn = posted;
+		s->m.flags = EVC_AFTER_STOP;
+		if (!s->h)
+			delete s;
+		else if (evc_post_message(s->loop.get(), &s->m) < 0)
+			posted(&s->m, EVC_CANCELLED);
+	}
+	static void
+	posted(evc_message *m, evc_status) noexcept
+	{
+		auto *s = reinterpret_cast<sleeper *>(m);
+
+		s->resume(EVC_CANCELLED);
+		delete s;
+	}
+};
+static_assert(std::is_standard_layout_v<evc_message>);
+
+struct sleep_awaiter {
+	reactor_ref r;
+	double length;
+	status st{};
+
+	bool await_ready() const noexcept { return false; }
+	bool
+	await_suspend(std::coroutine_handle<> h)
+	{
+		auto *s = new sleeper;
+		evc_member_opts k{};
+
+		s->c = r.coord().get();
+		s->loop = loop_ref(r);
+		s->begun = std::chrono::steady_clock::now();
+		s->length = length;
+		s->h = h;
+		s->answer = &st;
+		k.reactor = r.get();
+		k.stop = sleeper::stop;
+		k.release = sleeper::release;
+		evc_status refused = evc_looper_start(
+			s->c, "sleep", length > 0 ? length : 0, sleeper::run,
+			s, &k, &s->id);
+		if (refused == 0)
+			return true;
+		st = refused == -EVC_CANCELLED ? EVC_CANCELLED : refused;
+		delete s;
+		return false;
+	}
+	status await_resume() const noexcept { return st; }
+};
+
+struct resume_awaiter {
+	evc_message m{};
+	evc_loop_ref *loop;
+	std::coroutine_handle<> h{};
+	status st{};
+
+	explicit resume_awaiter(evc_loop_ref *l) noexcept : loop(l) {}
+	bool await_ready() const noexcept { return false; }
+	bool
+	await_suspend(std::coroutine_handle<> to) noexcept
+	{
+		h = to;
+		m.fn = posted;
+		m.flags = EVC_AFTER_STOP;
+		evc_status refused = evc_post_message(loop, &m);
+		if (refused == 0)
+			return true;
+		st = refused;
+		return false;
+	}
+	status await_resume() const noexcept { return st; }
+	static void
+	posted(evc_message *m, evc_status why) noexcept
+	{
+		auto *self = reinterpret_cast<resume_awaiter *>(m);
+
+		self->st = why;
+		self->h.resume();
+	}
+};
+
+} // namespace detail
+
+/*
+ * Run body on the loop of r, as a task of the name: at once, up to its first
+ * wait.  Its error or exception is one of the coordinator.  After the stop body
+ * does not begin.
+ */
+template <class T>
+status
+spawn(reactor_ref r, const char *name, co<T> body)
+{
+	detail::root o = detail::run_root(std::move(body), name);
+	status st = o.h.promise().begin(r);
+
+	if (st)
+		o.h.resume();
+	else
+		o.h.destroy();
+	return st;
+}
+
+/* co_await sleep(r, 1.5): ok when the time is over; cancelled at a stop, and at
+   once while a stop stands.  The coroutine goes on on the loop of r. */
+inline detail::sleep_awaiter
+sleep(reactor_ref r, seconds s) noexcept { return { r, s }; }
+
+/* co_await until_stop(r) */
+inline detail::sleep_awaiter
+until_stop(reactor_ref r) noexcept { return { r, forever }; }
+
+/* co_await resume_on(l): the coroutine goes on on that loop, in its next turn;
+   also after the stop.  cancelled or not_found when the loop is gone: then the
+   coroutine goes on on any thread. */
+inline detail::resume_awaiter
+resume_on(const loop_ref &l) noexcept
+{
+	return detail::resume_awaiter(l.get());
+}
+
+/* co_await run_in(p, r, "name", work): work runs on a thread of the pool, the
+   coroutine goes on on the loop of r.  The answer is the status of work; a work
+   that returns another T gives a result<T>. */
+template <class W>
+auto
+run_in(pool &p, reactor_ref r, const char *name, W work)
+{
+	using R = std::invoke_result_t<W &>;
+	constexpr bool plain = std::is_void_v<R> ||
+			       std::is_convertible_v<R, status>;
+	using V = std::conditional_t<plain, char, R>;
+	struct awaiter : evc_job {
+		evc_pool *pool_;
+		evc_coord *c;
+		evc_reactor *r;
+		W w;
+		std::optional<V> v{};
+		status st{};
+		std::coroutine_handle<> h{};
+
+		awaiter(pool &in, reactor_ref at, const char *n, W &&fn)
+			: evc_job(), pool_(in.get()), c(in.coord().get()),
+			  r(at.get()), w(std::move(fn))
+		{
+			name = n;
+			work = run;
+			done = finish;
+		}
+		bool await_ready() const noexcept { return false; }
+		bool
+		await_suspend(std::coroutine_handle<> to) noexcept
+		{
+			h = to;
+			evc_status refused = evc_pool_submit(pool_, r, this);
+			if (refused == 0)
+				return true;
+			st = refused == -EVC_CANCELLED ? EVC_CANCELLED : refused;
+			return false;
+		}
+		std::conditional_t<plain, status, result<V>>
+		await_resume()
+		{
+			if constexpr (plain)
+				return st;
+			else if (v)
+				return std::move(*v);
+			else
+				return st;
+		}
+		static evc_status
+		run(evc_job *j)
+		{
+			auto *self = static_cast<awaiter *>(j);
+
+			return detail::caught(self->c, detail::or_empty(
+						      j->name), [&] {
+				if constexpr (plain)
+					return detail::answer(self->w);
+				else
+					return self->v.emplace(self->w()),
+					       evc_status{ EVC_OK };
+			});
+		}
+		static void
+		finish(evc_job *j, evc_status result_) noexcept
+		{
+			auto *self = static_cast<awaiter *>(j);
+
+			self->st = result_;
+			self->h.resume();
+		}
+	};
+	return awaiter(p, r, name, std::move(work));
+}
+
+#endif /* EVCOORD_COROUTINES */
+
+} // namespace evcoord
+
+#endif

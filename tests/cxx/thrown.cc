@@ -1,0 +1,622 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+//
+// Exceptions that leave the functions given to evcoord.hpp, one kind of function
+// in each case: each is an error of the right coordinator, with the name of its
+// member.  And threads that end inside such functions.
+#include "cases.h"
+
+#include <evcoord.hpp>
+
+#include <thread>
+
+#include <pthread.h>
+#include <unistd.h>
+
+using namespace evcoord;
+
+namespace {
+
+struct broken : std::runtime_error {
+	broken() : std::runtime_error("disk full") {}
+};
+
+[[noreturn]] void
+fail()
+{
+	throw broken();
+}
+
+std::atomic<int> n_live{ 0 };
+
+struct counted {
+	counted() { ++n_live; }
+	counted(const counted &) { ++n_live; }
+	~counted() { --n_live; }
+};
+
+// Throws when it is destroyed, the last of its copies.
+struct throws_at_end {
+	bool armed = true;
+	throws_at_end() = default;
+	throws_at_end(throws_at_end &&o) noexcept
+		: armed(std::exchange(o.armed, false)) {}
+	~throws_at_end() noexcept(false)
+	{
+		if (armed)
+			fail();
+	}
+};
+
+struct throws_when_moved {
+	throws_when_moved() = default;
+	throws_when_moved(throws_when_moved &&) { fail(); }
+};
+
+struct ev_loop *
+loop()
+{
+	static struct ev_loop *l = new_loop();
+
+	return l;
+}
+
+// The first error of c is that exception, and NAME stands before it.
+void
+is_error(coord_ref c, const char *name, enum code k = code::aborted)
+{
+	auto r = c.first_error();
+	std::string want = std::string(name) + ": ";
+
+	CHECK(r);
+	if (r->code != static_cast<int>(k) ||
+	    std::strncmp(r->text, want.c_str(), want.size()) != 0 ||
+	    (k == code::aborted &&
+	     !std::strstr(r->text, "broken: disk full"))) {
+		std::printf("%d: %s\n", r->code, r->text);
+		CHECK(false);
+	}
+	CHECK(n_live == 0);
+}
+
+// It is also the result of a run.
+void
+runs_to(coordinator &c, const char *name)
+{
+	CHECK(c.run() == code::aborted);
+	is_error(c, name);
+}
+
+void
+thread()
+{
+	coordinator c;
+
+	c.thread("t", [own = counted()] { fail(); });
+	CHECK(c.join() == code::aborted);
+	is_error(c, "t");
+	CHECK(c.first_error()->by != 0);
+}
+
+void
+thread_end()
+{
+	coordinator c;
+
+	c.thread("t", [own = throws_at_end()] {});
+	CHECK(c.join() == code::aborted);
+	is_error(c, "t");
+}
+
+// What the exception says more.
+void
+kinds()
+{
+	const struct {
+		enum code code;
+		int err;
+		const char *text;
+		void (*fn)();
+	} kinds[] = {
+		{ code::aborted, ENOSPC, "std::system_error: writing: No space",
+		  [] { throw std::system_error(ENOSPC, std::generic_category(),
+					       "writing"); } },
+		{ code::resource_exhausted, 0, "std::bad_alloc: std::bad_alloc",
+		  [] { throw std::bad_alloc(); } },
+		{ code::aborted, 0, "int: not a std::exception",
+		  [] { throw 7; } },
+		{ code::not_found, 0, "evcoord::error: NOT_FOUND",
+		  [] { status(code::not_found).value(); } },
+	};
+
+	for (auto &k : kinds) {
+		coordinator c;
+
+		c.thread("t", k.fn);
+		CHECK(c.join() == k.code);
+		auto r = c.first_error();
+		std::printf("%s\n", r->text);
+		CHECK(r->err == k.err && std::strstr(r->text, k.text));
+	}
+}
+
+// The end of input and an obeyed stop are no errors.
+void
+clean_values()
+{
+	coordinator c;
+	queue<int> q(c, "q");
+
+	c.thread("t", [&] {
+		for (;;)
+			q.pop().value();
+	});
+	CHECK(q.close() && c.join());
+	c.thread("s", [](coord_ref me) { me.sleep(60).value(); });
+	c.request_stop();
+	CHECK(c.join());
+}
+
+void
+looper_on_loop()
+{
+	coordinator c(loop());
+	looper l(c, "l", 0, [own = counted()] { fail(); });
+
+	runs_to(c, "l");
+}
+
+void
+looper_on_thread()
+{
+	coordinator c;
+	looper l(c, "l", 0, [own = counted()] { fail(); },
+		 { looper_flag::own_thread });
+
+	CHECK(c.join() == code::aborted);
+	while (l.in_use())
+		std::this_thread::yield();
+	is_error(c, "l");
+}
+
+void
+looper_end()
+{
+	coordinator c(loop());
+	{
+		looper l(c, "l", 60, [own = throws_at_end()] {});
+	}
+	CHECK(c.run() == code::aborted);
+	is_error(c, "l");
+}
+
+void
+hook()
+{
+	coordinator c(loop());
+	evcoord::hook h(c, "h", [] { fail(); });
+
+	c.request_stop();
+	runs_to(c, "h");
+}
+
+void
+guard()
+{
+	coordinator c;
+
+	CHECK(c.guard("g", [own = counted()] { fail(); }));
+	CHECK(c.join() == code::aborted);
+	is_error(c, "g");
+}
+
+struct conn : evcoord::task<conn> {
+	static constexpr const char *task_name = "conn";
+	static constexpr double task_grace = EVC_NO_GRACE;
+	bool late;
+	explicit conn(bool l) : late(l) {}
+	void
+	on_stop()
+	{
+		if (!late) {
+			end();
+			fail();
+		}
+	}
+	void
+	on_late()
+	{
+		end();
+		fail();
+	}
+	void
+	describe(char *, std::size_t) const { fail(); }
+};
+
+void
+on_stop(bool late)
+{
+	coordinator c(loop());
+	conn t(late);
+
+	CHECK(t.begin(c.home()));
+	c.request_stop();
+	runs_to(c, "conn");
+}
+
+void task_on_stop() { on_stop(false); }
+void task_on_late() { on_stop(true); }
+
+struct stays : evcoord::task<stays> {
+	static constexpr const char *task_name = "stays";
+	void
+	describe(char *, std::size_t) const { fail(); }
+};
+
+void
+task_describe()
+{
+	coordinator c(loop());
+	stays t;
+
+	CHECK(t.begin(c.home()));
+	c.request_stop();
+	CHECK(c.run({ EVC_NO_GRACE }).exit_code() != 0);
+	is_error(c, "stays");
+}
+
+void
+post()
+{
+	coordinator c(loop());
+
+	CHECK(c.home().post([own = counted()] { fail(); }));
+	runs_to(c, "post");
+}
+
+void
+post_end()
+{
+	coordinator c(loop());
+
+	CHECK(c.home().post([own = throws_at_end()] {}));
+	runs_to(c, "post");
+}
+
+void
+pool_work()
+{
+	coordinator c(loop());
+	pool p(c, "p", { 1 });
+	bool told = false;
+
+	CHECK(p.submit(c.home(), "job", [own = counted()] { fail(); },
+		       [&](status st) { told = st == code::aborted; }));
+	CHECK(c.run() == code::aborted && told);
+	is_error(c, "job");
+}
+
+void
+pool_done()
+{
+	coordinator c(loop());
+	pool p(c, "p", { 1 });
+
+	CHECK(p.submit(c.home(), nullptr, [] {},
+		       [own = counted()] { fail(); }));
+	runs_to(c, "job");
+}
+
+void
+queue_feed()
+{
+	coordinator c;
+	queue<counted> q(c, "q");
+
+	CHECK(q.feed("f", 1, []() -> std::optional<counted> { fail(); }));
+	CHECK(c.join() == code::aborted);
+	is_error(c, "f");
+}
+
+void
+queue_watch()
+{
+	coordinator c(loop());
+	queue<counted> q(c, "q");
+
+	CHECK(q.watch(c.home(), [](counted) { fail(); }));
+	CHECK(q.push(counted(), 0));
+	runs_to(c, "q");
+}
+
+// An item that cannot be made is the caller's matter, and the queue is whole.
+void
+queue_moves()
+{
+	coordinator c;
+	queue<throws_when_moved> q(c, "q");
+
+	try {
+		(void)q.push(throws_when_moved());
+		CHECK(false);
+	} catch (const broken &) {
+	}
+	CHECK(q.size() == 0);
+}
+
+void
+callable_moves()
+{
+	coordinator c(loop());
+	int n = 0;
+	auto count = [&](auto f) {
+		try {
+			f();
+		} catch (const broken &) {
+			n++;
+		}
+	};
+	struct fn {
+		counted own;
+		throws_when_moved m;
+		void
+		operator()() {}
+	};
+
+	count([&] { c.thread("t", fn()); });
+	count([&] { looper(c, "l", 1, fn()); });
+	count([&] { (void)c.home().post(fn()); });
+	CHECK(n == 3 && n_live == 0 && evc_all_stopped(c.get()));
+}
+
+void
+set_up()
+{
+	coordinator c;
+
+	CHECK(!c.reactor("r", [own = counted()](reactor_ref) { fail(); }));
+	CHECK(c.join() == code::aborted);
+	is_error(c, "r");
+}
+
+void
+tear_down()
+{
+	coordinator c;
+
+	CHECK(c.reactor("r", [](reactor_ref) {}, [own = counted()] { fail(); }));
+	c.request_stop();
+	CHECK(c.join() == code::aborted);
+	is_error(c, "r");
+}
+
+void
+ended()
+{
+	coordinator c(loop());
+	scope_options o;
+
+	o.ended = [](coord_ref, const verdict &) { fail(); };
+	scope s(c, "s", o);
+	CHECK(s.ready());
+	s.request_stop();
+	runs_to(c, "ended");
+}
+
+// The error of a scope's member is the scope's, and so the parent's.
+void
+in_scope()
+{
+	coordinator c;
+	scope_options o;
+
+	o.on_error = on_error::report;
+	scope s(c, "s", o);
+	s.thread("t", [] { fail(); });
+	CHECK(s.ready());
+	CHECK(s.join() == code::aborted && !c.should_stop());
+	is_error(s, "t");
+}
+
+void
+log()
+{
+	static std::atomic<int> lines;
+	config k;
+
+	k.log = [](log_level, const char *, const reason *) {
+		lines++;
+		fail();
+	};
+	coordinator c(k);
+	c.request_stop();
+	while (!c.first_error())
+		std::this_thread::yield();
+	(void)c.join();
+	is_error(c, "log");
+}
+
+void
+is_clean()
+{
+	config k;
+
+	k.is_clean = [](enum code) -> bool { fail(); };
+	coordinator c(k);
+	CHECK(c.should_stop() && c.first_error()->code == EVC_ABORTED);
+}
+
+void
+join_start()
+{
+	coordinator c(loop());
+
+	c.request_stop();
+	CHECK(c.join_start([own = counted()](coord_ref, const verdict &) {
+		fail();
+	}));
+	ev_run(loop(), 0);
+	CHECK(n_live == 0);
+}
+
+void
+unblock()
+{
+	coordinator c;
+
+	c.thread("t", [&] {
+		evcoord::unblock u(c, [] { fail(); });
+		CHECK(c.wait_for_stop());
+	});
+	c.request_stop();
+	(void)c.join();
+}
+
+// The predicate of a wait runs in its caller's frame, which may catch.
+void
+predicate()
+{
+	coordinator c;
+	condition cond(c);
+	std::mutex m;
+	std::unique_lock<std::mutex> l(m);
+
+	try {
+		(void)cond.wait(l, []() -> bool { fail(); });
+		CHECK(false);
+	} catch (const broken &) {
+		CHECK(l.owns_lock());
+	}
+}
+
+#ifdef EVCOORD_COROUTINES
+co<>
+inner(reactor_ref r, bool first)
+{
+	counted own;
+
+	if (!first)
+		(void)co_await evcoord::sleep(r, 0.001);
+	fail();
+}
+
+co<>
+outer(reactor_ref r, bool first)
+{
+	counted own;
+
+	co_await inner(r, first);
+	CHECK(false);
+}
+
+void
+coroutine()
+{
+	for (bool first : { true, false }) {
+		coordinator c(loop());
+
+		CHECK(spawn(c.home(), "co", outer(c.home(), first)));
+		runs_to(c, "co");
+	}
+}
+
+void
+coroutine_work()
+{
+	coordinator c(loop());
+	pool p(c, "p", { 1 });
+
+	CHECK(spawn(c.home(), "co", [](coordinator &d, pool &in) -> co<> {
+		auto r = co_await run_in(in, d.home(), "work", []() -> int * {
+			fail();
+		});
+		CHECK(!r && r.status() == code::aborted);
+	}(c, p)));
+	runs_to(c, "work");
+}
+#endif
+
+// ---- threads that end
+
+void
+exits_thread()
+{
+	coordinator c;
+	auto t = c.thread("t", [own = counted()] { pthread_exit(nullptr); });
+
+	CHECK(*t.wait() == code::aborted);
+	CHECK(c.join() == code::aborted);
+	CHECK(std::strstr(c.first_error()->text, "disk full") == nullptr);
+	CHECK(n_live == 0);
+}
+
+void
+cancelled_thread()
+{
+	coordinator c;
+	std::atomic<pthread_t> self{ 0 };
+
+	auto t = c.thread("t", [&, own = counted()] {
+		self = pthread_self();
+		// No blocking call: under tsan its frame would stay.
+		for (;;)
+			pthread_testcancel();
+	});
+	while (self == 0)
+		std::this_thread::yield();
+	pthread_cancel(self);
+	CHECK(*t.wait() == code::aborted && n_live == 0);
+}
+
+void
+exits_guard()
+{
+	coordinator c;
+	std::atomic<bool> after{ false };
+	auto t = c.thread("t", [&] {
+		(void)c.guard("g", [own = counted()] { pthread_exit(nullptr); });
+		after = true;
+	});
+
+	CHECK(*t.wait() == code::aborted && !after && n_live == 0);
+}
+
+void
+exits_pool()
+{
+	coordinator c(loop());
+	pool p(c, "p", { 1 });
+	status got;
+
+	CHECK(p.submit(c.home(), "job", [own = counted()] {
+		pthread_exit(nullptr);
+	}, [&](status st) {
+		got = st;
+		c.request_stop();
+	}));
+	CHECK(c.run() && got == code::aborted && n_live == 0);
+}
+
+#define CASE(name) { #name, name }
+const named_case cases[] = {
+	CASE(thread), CASE(thread_end), CASE(kinds), CASE(clean_values),
+	CASE(looper_on_loop), CASE(looper_on_thread), CASE(looper_end),
+	CASE(hook), CASE(guard), CASE(task_on_stop), CASE(task_on_late),
+	CASE(task_describe), CASE(post), CASE(post_end), CASE(pool_work),
+	CASE(pool_done), CASE(queue_feed), CASE(queue_watch),
+	CASE(queue_moves), CASE(callable_moves), CASE(set_up),
+	CASE(tear_down), CASE(ended), CASE(in_scope), CASE(log),
+	CASE(is_clean), CASE(join_start), CASE(unblock), CASE(predicate),
+#ifdef EVCOORD_COROUTINES
+	CASE(coroutine), CASE(coroutine_work),
+#endif
+	CASE(exits_thread), CASE(cancelled_thread), CASE(exits_guard),
+	CASE(exits_pool),
+};
+
+} // namespace
+
+int
+main(int argc, char **argv)
+{
+	return run_case(cases, argc, argv);
+}

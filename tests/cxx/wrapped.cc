@@ -1,0 +1,996 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+//
+// The types of evcoord.hpp: what they return, moves, destructors in each order
+// and at each time, callables that are moved and destroyed once.  The name of a
+// case is the argument.
+#include "cases.h"
+
+#include <evcoord.hpp>
+
+#include <thread>
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+using namespace evcoord;
+
+namespace {
+
+// A callable's own: counts those that live.
+std::atomic<int> n_live{ 0 };
+
+struct counted {
+	counted() { ++n_live; }
+	counted(counted &&) noexcept { ++n_live; }
+	counted(const counted &) { ++n_live; }
+	~counted() { --n_live; }
+};
+
+void
+await(const std::atomic<bool> &b)
+{
+	while (!b)
+		std::this_thread::yield();
+}
+
+struct ev_loop *
+loop()
+{
+	static struct ev_loop *l = new_loop();
+
+	return l;
+}
+
+// ---- status, flags, results
+
+template <class S, class F>
+constexpr bool takes = std::is_assignable_v<decltype((std::declval<S &>().flags)),
+					    F>;
+
+static_assert(takes<thread_options, thread_flag>);
+static_assert(!takes<thread_options, looper_flag>);
+static_assert(!takes<thread_options, unsigned>);
+static_assert(!takes<join_options, thread_flag>);
+static_assert(!takes<config, join_flag>);
+static_assert(!takes<pool_options, queue_flag>);
+static_assert(!takes<looper_options, task_flag>);
+static_assert((thread_flag::kick | thread_flag::watched) & thread_flag::kick);
+static_assert(!std::is_constructible_v<status, bool>);
+static_assert(!std::is_copy_constructible_v<coordinator>);
+static_assert(std::is_nothrow_move_constructible_v<coordinator>);
+static_assert(!std::is_copy_constructible_v<queue<int>>);
+static_assert(std::is_nothrow_move_constructible_v<queue<int>>);
+static_assert(std::is_nothrow_move_assignable_v<looper>);
+static_assert(std::is_nothrow_destructible_v<coordinator>);
+static_assert(sizeof(coord_ref) == sizeof(evc_coord *));
+static_assert(static_cast<unsigned>(missed_at_most(3)) ==
+	      EVC_MISSED_AT_MOST(3));
+
+void
+statuses()
+{
+	coordinator c;
+	status st = c.clear_stop();
+	result<int> r(7), none(code::not_found);
+	scope empty(coord_ref(), "empty");
+
+	CHECK(st && st.ok() && st.exit_code() == 0);
+	st = evc_status(-EVC_NOT_FOUND);
+	CHECK(!st && st.refused() && st == code::not_found &&
+	      st.exit_code() == 1);
+	CHECK(status(code::deadline_exceeded).exit_code() == 124);
+	CHECK(std::strcmp(status(code::cancelled).name(), "CANCELLED") == 0);
+	CHECK(*r == 7 && r && !none && none.status() == code::not_found);
+	// A refused object is empty, and says why.
+	CHECK(!empty && empty.made().refused() && empty.ready().refused());
+	CHECK(empty.ready().message()[0] != '\0');
+#ifdef EVCOORD_EXCEPTIONS
+	try {
+		none.value();
+		CHECK(false);
+	} catch (const error &e) {
+		CHECK(e.code() == code::not_found);
+	}
+#endif
+	CHECK(c.report().find("coord") != std::string::npos);
+}
+
+// A set-up whose refusal nobody looks at is an error.
+void
+strict()
+{
+	coordinator c;
+
+	looper(c, "nowhere", 1, [] {}).detach();
+	CHECK(c.should_stop());
+	CHECK(c.join() == code::failed_precondition);
+	config k;
+	k.strict = false;
+	coordinator d(k);
+	looper(d, "nowhere", 1, [] {}).detach();
+	CHECK(!d.should_stop());
+}
+
+// ---- threads
+
+void
+threads()
+{
+	coordinator c;
+	std::atomic<bool> in{ false };
+	int got = 0;
+	verdict v;
+	{
+		auto p = std::make_unique<int>(7);
+		auto t = c.thread("moved", [p = std::move(p), n = counted(),
+					    &got] {
+			got = *p;
+		});
+		auto r = t.wait();
+
+		CHECK(t && r && *r == code::ok && got == 7);
+	}
+	auto own = c.thread("own", [&](coord_ref me) {
+		in = true;
+		return me.wait_for_stop() ? code::cancelled : code::internal;
+	}, { thread_flag::own_scope });
+
+	await(in);
+	CHECK(own.stop(code::ok, "alone"));
+	CHECK(*own.wait() == code::cancelled && !c.should_stop());
+	auto app = c.thread("app", [] { return static_cast<code>(17); });
+	CHECK(*app.wait() == static_cast<code>(17));
+	CHECK(c.join({}, &v) == static_cast<code>(17));
+	CHECK(n_live == 0);
+}
+
+void
+after_the_stop()
+{
+	coordinator c;
+
+	c.request_stop("before");
+	auto t = c.thread("late", [n = counted()] {});
+	CHECK(!t && t.made() == code::cancelled && n_live == 0);
+	CHECK(!looper(c, "late", 1, [n = counted()] {},
+		      { looper_flag::own_thread }));
+	CHECK(n_live == 0);
+	CHECK(c.sleep(60) == code::cancelled);
+	CHECK(c.join());
+}
+
+void
+registered()
+{
+	coordinator c;
+	std::atomic<bool> in{ false };
+	verdict v;
+	std::thread t([&] {
+		CHECK(c.register_this_thread("std"));
+		in = true;
+		CHECK(c.wait_for_stop());
+	});
+
+	await(in);
+	c.request_stop();
+	CHECK(c.join({}, &v) && v.n_ended == 1);
+	t.join();
+}
+
+void
+unblocks()
+{
+	coordinator c;
+	std::atomic<bool> in{ false };
+	int fd[2];
+
+	CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, fd) == 0);
+	c.thread("reader", [&] {
+		unblock u(c, [&] { shutdown(fd[0], SHUT_RDWR); },
+			  cancel_flag::repeat);
+		char b;
+
+		CHECK(u);
+		in = true;
+		CHECK(read(fd[0], &b, 1) == 0);
+	});
+	await(in);
+	c.request_stop();
+	CHECK(c.join());
+}
+
+void
+conditions()
+{
+	coordinator c;
+	condition cond(c);
+	std::mutex m;
+	bool ready = false;
+	std::atomic<bool> woken{ false };
+	c.thread("waits", [&] {
+		std::unique_lock<std::mutex> l(m);
+
+		CHECK(cond.wait(l, [&] { return ready; }));
+		CHECK(cond.wait(l, [] { return false; }, 0.001) ==
+		      code::deadline_exceeded);
+		woken = true;
+		CHECK(cond.wait(l, [] { return false; }) == code::cancelled);
+	});
+
+	{
+		std::lock_guard<std::mutex> l(m);
+		ready = true;
+	}
+	cond.notify_all();
+	await(woken);
+	c.request_stop();
+	CHECK(c.join());
+}
+
+// ---- loopers, hooks, holds
+
+void
+loopers()
+{
+	coordinator c(loop());
+	int n = 0, stops = 0;
+	counted own;
+	{
+		looper l(c, "l", forever, [&n, own] { n++; });
+		looper other = std::move(l), third;
+
+		CHECK(!l && other && other.in_use());
+		third = std::move(other);
+		CHECK(third.trigger() && third.interval(60) && third.pause() &&
+		      third.resume());
+		while (n == 0)
+			ev_run(loop(), EVRUN_ONCE);
+	}
+	CHECK(n_live == 1);
+	hook h(c, "h", [&](coord_ref) { stops++; });
+	{
+		hook early(c, "early", [&] { stops += 100; });
+	}
+	looper ends(c, "ends", 0, [&] {
+		return ++n > 10 ? code::out_of_range : code::ok;
+	});
+	while (ends.in_use())
+		ev_run(loop(), EVRUN_ONCE);
+	CHECK(ends.trigger() == code::not_found && !c.should_stop());
+	c.request_stop();
+	CHECK(c.run() && stops == 1);
+}
+
+// A handle that its own function destroys.
+void
+looper_in_itself()
+{
+	coordinator c(loop());
+	std::optional<looper> l;
+	int n = 0;
+
+	l.emplace(c, "l", 0, [&, own = counted()] {
+		n++;
+		l.reset();
+		c.request_stop();
+	});
+	CHECK(c.run() && n == 1 && n_live == 0);
+}
+
+void
+holds()
+{
+	coordinator c;
+	hold a(c, "a"), b = std::move(a);
+
+	CHECK(!a && b);
+	b = hold(c, "c");
+	CHECK(evc_all_stopped(c.get()) == false);
+	{
+		std::thread t([h = std::move(b)] {});
+		t.join();
+	}
+	CHECK(evc_all_stopped(c.get()));
+	c.request_stop();
+	CHECK(!hold(c, "late") && hold(c, "late", hold_flag::after_stop));
+}
+
+// ---- tasks
+
+struct conn : evcoord::task<conn> {
+	static constexpr const char *task_name = "conn";
+	static constexpr double task_grace = EVC_NO_GRACE;
+	counted own;
+	bool obeys;
+	static int n_told;
+
+	explicit conn(bool o) : obeys(o) {}
+	void
+	on_stop()
+	{
+		n_told++;
+		if (obeys)
+			delete this;
+	}
+	void
+	on_late() { delete this; }
+	void
+	describe(char *buf, std::size_t n) const
+	{
+		std::snprintf(buf, n, "peer");
+	}
+};
+int conn::n_told;
+
+struct holder {
+	bool told = false;
+
+	void
+	stop()
+	{
+		told = true;
+		in_flight.end();
+	}
+	member_task<holder, &holder::stop> in_flight{ *this };
+};
+
+void
+tasks()
+{
+	coordinator c(loop());
+	auto *a = new conn(true), *b = new conn(false);
+	holder h;
+
+	CHECK(a->begin(c.home()) && b->begin(c.home()) &&
+	      h.in_flight.begin(c.home()));
+	CHECK(a->begin(c.home()) == code::already_exists);
+	CHECK(a->in_flight() && a->coord().get() == c.get());
+	{
+		conn gone(true);
+		CHECK(gone.begin(c.home()));
+	}
+	CHECK(c.report().find("conn") != std::string::npos);
+	c.request_stop();
+	CHECK(c.run());
+	CHECK(n_live == 0 && conn::n_told == 2 && h.told);
+	conn late(true);
+	CHECK(late.begin(c.home()) == code::cancelled);
+}
+
+// ---- posts and pools
+
+void
+posts()
+{
+	auto *l = new_loop();
+	int n = 0;
+	{
+		coordinator c(l);
+		loop_ref r(c.home());
+		auto p = std::make_unique<int>(1);
+
+		CHECK(r.post([&n, p = std::move(p)] { n += *p; }));
+		CHECK(c.home().post([&](reactor_ref here) {
+			n += here.is_here();
+		}));
+		std::thread([&] {
+			CHECK(r.post([&](reactor_ref, status why) {
+				n += why.ok();
+				c.request_stop();
+			}));
+		}).join();
+		CHECK(c.run() && n == 3);
+		CHECK(r.post([own = counted()] {}) == code::cancelled);
+		CHECK(n_live == 0);
+	}
+	coordinator c(l);
+	loop_ref r(c.home());
+
+	CHECK(r.post([&, own = counted()] { n = -1; }));
+	CHECK(r.post([&](reactor_ref, status why) {
+		CHECK(why == code::cancelled);
+		n = 9;
+	}));
+	ev_loop_destroy(l);
+	CHECK(n == 9 && n_live == 0);
+	CHECK(r.post([] {}) == code::not_found);
+}
+
+void
+pools()
+{
+	coordinator c(loop());
+	pool p(c, "p", { 2 }), q = std::move(p);
+	int n = 0;
+
+	CHECK(!p && q);
+	for (int i = 0; i < 10; i++)
+		CHECK(q.submit(c.home(), "square", [i, own = counted()](job_ref j) {
+			return j.should_stop() ? code::internal
+					       : static_cast<code>(17 + i);
+		}, [&, own = counted()](status st) {
+			n += st.get();
+			if (n == 17 * 10 + 45)
+				c.request_stop();
+		}));
+	loop_ref l(c.home());
+	CHECK(q.submit(l, nullptr, [] {}, [] {}));
+	CHECK(c.run());
+	CHECK(n == 215 && n_live == 0);
+	CHECK(!q.submit(l, "late", [own = counted()] {}, [](status) {}));
+	CHECK(n_live == 0);
+}
+
+// A pool that is destroyed in use has its jobs completed.
+void
+pool_in_use()
+{
+	coordinator c(loop());
+	int n = 0;
+	{
+		pool p(c, "p", { 1 });
+
+		for (int i = 0; i < 3; i++)
+			CHECK(p.submit(c.home(), nullptr, [] {}, [&] { n++; }));
+	}
+	CHECK(n == 3 && c.should_stop());
+}
+
+void
+reactors()
+{
+	coordinator c;
+	std::atomic<int> order{ 0 };
+	std::unique_ptr<looper> l;
+	auto r = c.reactor("side", [&, own = counted()](reactor_ref me) {
+		looper_options o;
+
+		o.reactor = me;
+		l.reset(new looper(me.coord(), "l", 0, [&] {
+			order = 1;
+			c.request_stop();
+		}, o));
+	}, [&] { order = order == 1 ? 2 : 3; });
+
+	CHECK(r);
+	CHECK(c.join() && order == 2 && n_live == 0);
+	auto failed = c.reactor("after", [](reactor_ref) {});
+	CHECK(!failed && failed.status() == code::cancelled);
+}
+
+// ---- queues
+
+void
+queues()
+{
+	coordinator c;
+	queue<std::unique_ptr<int>> q(c, "q", { 3 });
+	std::atomic<int> sum{ 0 };
+
+	for (int i = 0; i < 2; i++)
+		c.thread("pops", [&] {
+			while (auto x = q.pop())
+				sum += **x;
+			return q.pop().status();
+		});
+	std::atomic<int> n{ 0 };
+	CHECK(q.feed("feeds", 2, [&](unsigned)
+		     -> std::optional<std::unique_ptr<int>> {
+		int i = n++;
+
+		if (i >= 100)
+			return std::nullopt;
+		return std::make_unique<int>(i);
+	}));
+	(void)c.join();
+	CHECK(sum == 4950 && !c.should_stop());
+}
+
+void
+queue_left()
+{
+	coordinator c;
+	queue<counted> q(c, "q", { 4 });
+
+	for (int i = 0; i < 4; i++)
+		CHECK(q.push(counted(), 0));
+	auto mine = std::make_unique<counted>();
+	CHECK(q.push(mine, 0) == code::deadline_exceeded && mine);
+	CHECK(q.push(std::move(mine), 0) == code::deadline_exceeded && mine);
+	mine.reset();
+	CHECK(q.size() == 4 && n_live == 4);
+	queue<counted> other = std::move(q);
+	CHECK(other.pop(0) && other.try_pop());
+	CHECK(n_live == 2);
+	{
+		queue<counted> last(c, "last");
+		other = std::move(last);
+	}
+	CHECK(n_live == 0 && !c.should_stop());
+	CHECK(other.close());
+	CHECK(other.push(counted()) == code::out_of_range);
+	CHECK(other.pop().status() == code::out_of_range && n_live == 0);
+}
+
+void
+queue_watched()
+{
+	coordinator c(loop());
+	queue<int> q(c, "q");
+	int sum = 0, ends = 0;
+
+	CHECK(q.watch(c.home(), [&, own = counted()](int *i, status why) {
+		if (i != nullptr)
+			sum += *i;
+		else
+			ends += why == code::out_of_range;
+	}));
+	CHECK(q.push(3, 0) && q.push(4, 0) && q.close());
+	CHECK(c.join() && sum == 7 && ends == 1 && n_live == 0);
+	CHECK(q.reopen() && q.watch(c.home(), [&](int i) {
+		sum += i;
+		c.request_stop();
+	}) && q.push(1, 0));
+	CHECK(c.run() && sum == 8);
+}
+
+// A queue that is destroyed while threads wait in it: they end first.
+void
+queue_in_use()
+{
+	coordinator c;
+	std::atomic<bool> ended{ false };
+	{
+		queue<int> q(c, "q");
+
+		c.thread("pops", [&] {
+			CHECK(q.pop().status() == code::cancelled);
+			ended = true;
+		});
+		evc_queue_info i;
+		do
+			CHECK(evc_queue_get(q.get(), &i) == 0);
+		while (i.n_popping == 0);
+	}
+	CHECK(ended);
+}
+
+// ---- the end of a coordinator
+
+void
+destructor_joins()
+{
+	std::atomic<bool> in{ false }, out{ false };
+	{
+		coordinator c;
+
+		c.thread("t", [&, own = counted()](coord_ref me) {
+			in = true;
+			me.wait_for_stop();
+			out = true;
+		});
+		await(in);
+	}
+	CHECK(out && n_live == 0);
+	CHECK(!coord_ref());
+}
+
+void
+moved()
+{
+	coordinator a, b = std::move(a);
+	int stops = 0;
+	hook h(b, "h", [&] { stops++; });
+
+	CHECK(!a && b && a.join().refused());
+	a = std::move(b);
+	CHECK(a && !b);
+	// The one that is assigned over ends, and its hook is called.
+	a = coordinator();
+	CHECK(stops == 1 && !h.in_use());
+	coordinator &same = a;
+	a = std::move(same);
+	CHECK(a && !a.should_stop());
+}
+
+// Handles that outlive their coordinator know that it is gone.
+void
+handles_last()
+{
+	looper l;
+	hook h;
+	std::optional<loop_ref> r;
+	{
+		coordinator c(loop());
+
+		l = looper(c, "l", 60, [own = counted()] {});
+		h = hook(c, "h", [own = counted()] {});
+		r.emplace(c.home());
+	}
+	CHECK(!l.in_use() && l.trigger() == code::not_found);
+	CHECK(!h.in_use());
+	CHECK(n_live == 0);
+	CHECK(r->post([] {}).refused());
+}
+
+// And queues and pools keep their coordinator until they go.
+void
+queues_last()
+{
+	auto q = std::unique_ptr<queue<counted>>();
+	auto p = std::unique_ptr<pool>();
+	{
+		coordinator c(loop());
+
+		q.reset(new queue<counted>(c, "q"));
+		p.reset(new pool(c, "p"));
+		CHECK(q->push(counted(), 0));
+	}
+	CHECK(n_live == 1 && q->push(counted(), 0) == code::cancelled);
+	q.reset();
+	CHECK(n_live == 0);
+}
+
+void
+scopes()
+{
+	coordinator c(loop());
+	int ended = 0;
+	{
+		scope_options o;
+
+		o.ended = [&, own = counted()](coord_ref, const verdict &v) {
+			ended += v.n_ended == 1;
+		};
+		o.on_error = on_error::ignore;
+		scope s(c, "s", o), t = std::move(s);
+
+		CHECK(!s && t.parent().get() == c.get());
+		t.thread("fails", [](coord_ref me) {
+			return me.fail(code::internal, "on purpose");
+		});
+		CHECK(t.ready());
+		CHECK(t.join() == code::internal && !c.should_stop());
+		while (ended == 0)
+			ev_run(loop(), EVRUN_ONCE);
+	}
+	scope unready(c, "unready");
+	unready.thread("t", [](coord_ref me) { me.wait_for_stop(); });
+	unready.destroy();
+	CHECK(!unready && !c.should_stop() && n_live == 0);
+}
+
+// A member that does not leave keeps what it uses, and the destructor returns.
+void
+straggler()
+{
+	static std::atomic<bool> in{ false }, go{ false };
+	static std::atomic<int> lines{ 0 };
+	{
+		config k;
+
+		k.grace = 0.02;
+		k.log = [own = counted()](log_level, const char *,
+					  const reason *) { lines++; };
+		coordinator c(k);
+
+		c.thread("stays", [](coord_ref me) {
+			in = true;
+			await(go);
+			CHECK(me.should_stop());
+		});
+		await(in);
+		CHECK(n_live > 0);
+	}
+	CHECK(lines > 0);
+	go = true;
+}
+
+// Inside its own loop a coordinator is freed when the members are gone.
+void
+destroyed_inside()
+{
+	std::unique_ptr<coordinator> c(new coordinator(loop()));
+	std::atomic<bool> in{ false };
+	bool done = false;
+	loop_ref r(c->home());
+
+	c->thread("t", [&, own = counted()](coord_ref me) {
+		in = true;
+		me.wait_for_stop();
+	});
+	await(in);
+	CHECK(r.post([&] {
+		c.reset();
+		done = true;
+	}));
+	ev_run(loop(), 0);
+	CHECK(done && n_live == 0 && r.post([] {}).refused());
+}
+
+// Another thread asks for the stop while the destructor runs.
+void
+destroyed_beside()
+{
+	for (int i = 0; i < 50; i++) {
+		std::atomic<bool> in{ false };
+		coordinator c;
+
+		c.thread("asks", [&](coord_ref me) {
+			in = true;
+			me.request_stop("beside");
+		});
+		if (i % 2)
+			await(in);
+	}
+}
+
+void
+scope_outlives()
+{
+	auto *c = new coordinator;
+	auto *s = new scope(*c, "s");
+
+	CHECK(s->ready());
+	delete c;
+	CHECK(s->should_stop());
+	delete s;
+}
+
+void
+block_ends()
+{
+	coordinator c;
+	queue<int> q(c, "q");
+	std::vector<int> got;
+	{
+		stop_and_join end(c);
+
+		c.thread("pops", [&] {
+			while (auto i = q.pop())
+				got.push_back(*i);
+		});
+		CHECK(q.push(1) && q.drain());
+	}
+	CHECK(c.joined() && got.size() == 1);
+}
+
+void
+guards()
+{
+	coordinator c;
+	counted own;
+
+	CHECK(c.guard("fine", [own] {}) && !c.should_stop());
+	CHECK(c.guard("ends", [](coord_ref) { return code::out_of_range; }));
+	CHECK(c.should_stop() && !c.first_error());
+	CHECK(c.join() && n_live == 1);
+}
+
+void
+joins()
+{
+	coordinator c(loop());
+	int n = 0;
+
+	c.request_stop();
+	CHECK(c.join_start([&, own = counted()](coord_ref, const verdict &v) {
+		n += v.n_errors == 0;
+		c.destroy();
+	}));
+	ev_run(loop(), 0);
+	CHECK(n == 1 && !c && n_live == 0);
+}
+
+void
+signalled()
+{
+	coordinator c(loop());
+
+	CHECK(c.signals({ { SIGUSR1 }, 0, signals_flag::at_join }));
+	CHECK(c.signals().refused());
+	raise(SIGUSR1);
+	verdict v;
+	CHECK(c.run({}, &v).ok() == false || v.stop.signo == SIGUSR1);
+}
+
+#ifdef __cpp_lib_jthread
+void
+stop_tokens()
+{
+	coordinator c;
+	stop_source_of s(c);
+	std::atomic<int> n{ 0 };
+	std::jthread other([&](std::stop_token t) {
+		while (!t.stop_requested())
+			std::this_thread::yield();
+		n++;
+	});
+	stop_source_of theirs(c, other.get_stop_source());
+	std::stop_source from;
+	stop_on_token to(c, from.get_token(), "from a token");
+
+	c.thread("takes", [&](std::stop_token t) {
+		while (!t.stop_requested())
+			std::this_thread::yield();
+		n++;
+	});
+	CHECK(!s.token().stop_requested());
+	from.request_stop();
+	CHECK(c.should_stop());
+	verdict v;
+	CHECK(c.join({}, &v));
+	CHECK(std::strcmp(v.stop.text, "from a token") == 0);
+	other.join();
+	CHECK(s.token().stop_requested() && n == 2);
+	// The thread begins after the stop.
+	thread_options o;
+	o.flags = thread_flag::after_stop;
+	c.thread("late", [&](std::stop_token t) {
+		n += t.stop_requested();
+	}, o);
+	CHECK(c.join() || true);
+}
+#endif
+
+#ifdef EVCOORD_COROUTINES
+co<int>
+add(reactor_ref r, int a, int b)
+{
+	counted own;
+
+	CHECK(co_await evcoord::sleep(r, 0.001));
+	co_return a + b;
+}
+
+co<std::unique_ptr<int>>
+boxed(reactor_ref r)
+{
+	co_return std::make_unique<int>(co_await add(r, 1, 2));
+}
+
+void
+coroutines()
+{
+	coordinator c(loop());
+	pool p(c, "p");
+	loop_ref home(c.home());
+	int n = 0;
+
+	CHECK(spawn(c.home(), "sums", [](coordinator &c, pool &p,
+					loop_ref &home, int &n) -> co<> {
+		reactor_ref r = c.home();
+
+		n = *co_await boxed(r);
+		CHECK(co_await run_in(p, r, "work", [] {
+			return static_cast<code>(17);
+		}) == static_cast<code>(17));
+		auto text = co_await run_in(p, r, "text", [] {
+			return std::string("here");
+		});
+		CHECK(text && *text == "here" && r.is_here());
+		CHECK(co_await resume_on(home) && r.is_here());
+		CHECK(co_await evcoord::sleep(r, 0));
+		c.request_stop();
+		CHECK(co_await evcoord::sleep(r, 60) == code::cancelled);
+		CHECK(co_await resume_on(home));
+		CHECK(co_await run_in(p, r, "late", [] {}) == code::cancelled);
+		n++;
+	}(c, p, home, n)));
+	CHECK(c.run() && n == 4 && n_live == 0);
+	CHECK(spawn(c.home(), "late", [](int &m) -> co<> {
+		m = -1;
+		co_return;
+	}(n)) == code::cancelled && n == 4);
+}
+
+co<>
+waits(reactor_ref r, int &n)
+{
+	counted own;
+
+	CHECK(co_await until_stop(r) == code::cancelled);
+	n++;
+}
+
+// Suspended coroutines at the stop, before the first turn and later.
+void
+coroutines_stopped()
+{
+	for (int turns = 0; turns < 3; turns++) {
+		coordinator c(loop());
+		int n = 0;
+
+		for (int i = 0; i < 3; i++)
+			CHECK(spawn(c.home(), "waits", waits(c.home(), n)));
+		for (int i = 0; i < turns; i++)
+			ev_run(loop(), EVRUN_NOWAIT);
+		CHECK(c.report().find("coroutine") != std::string::npos);
+		c.request_stop();
+		CHECK(c.run() && n == 3 && n_live == 0);
+	}
+}
+
+// And when their loop goes.
+void
+coroutines_loop_gone()
+{
+	for (int turns = 0; turns < 2; turns++) {
+		auto *l = new_loop();
+		coordinator c(l);
+		int n = 0;
+
+		CHECK(spawn(c.home(), "waits", waits(c.home(), n)));
+		for (int i = 0; i < turns; i++)
+			ev_run(l, EVRUN_NOWAIT);
+		ev_loop_destroy(l);
+		c.destroy();
+		CHECK(n == 1 && n_live == 0);
+	}
+}
+
+void
+coroutine_fails()
+{
+	coordinator c(loop());
+
+	CHECK(spawn(c.home(), "fails", [](reactor_ref r) -> co<code> {
+		CHECK(co_await evcoord::sleep(r, 0.001));
+		co_return code::internal;
+	}(c.home())));
+	CHECK(c.run() == code::internal);
+	CHECK(std::strstr(c.first_error()->text, "fails: INTERNAL"));
+}
+
+// Two loops: a coroutine goes over, and comes back.
+void
+coroutine_moves()
+{
+	coordinator c(loop());
+	loop_ref side;
+	auto r = c.reactor("side", [&](reactor_ref me) { side = loop_ref(me); });
+	loop_ref home(c.home());
+
+	CHECK(r);
+	CHECK(spawn(c.home(), "moves", [](coordinator &c, loop_ref &home,
+					 loop_ref &side) -> co<> {
+		CHECK(c.home().is_here());
+		CHECK(co_await resume_on(side));
+		CHECK(!c.home().is_here());
+		CHECK(co_await evcoord::sleep(c.home(), 0.001));
+		CHECK(c.home().is_here());
+		CHECK(co_await resume_on(side) && co_await resume_on(home));
+		CHECK(c.home().is_here());
+		c.request_stop();
+	}(c, home, side)));
+	CHECK(c.run());
+}
+#endif
+
+#define CASE(name) { #name, name }
+const named_case cases[] = {
+	CASE(statuses), CASE(strict), CASE(threads), CASE(after_the_stop),
+	CASE(registered), CASE(unblocks), CASE(conditions), CASE(loopers),
+	CASE(looper_in_itself), CASE(holds), CASE(tasks), CASE(posts),
+	CASE(pools), CASE(pool_in_use), CASE(reactors), CASE(queues),
+	CASE(queue_left), CASE(queue_watched), CASE(queue_in_use),
+	CASE(destructor_joins), CASE(moved), CASE(handles_last), CASE(queues_last), CASE(scopes),
+	CASE(straggler), CASE(destroyed_inside), CASE(destroyed_beside),
+	CASE(scope_outlives), CASE(block_ends), CASE(guards), CASE(joins),
+	CASE(signalled),
+#ifdef __cpp_lib_jthread
+	CASE(stop_tokens),
+#endif
+#ifdef EVCOORD_COROUTINES
+	CASE(coroutines), CASE(coroutines_stopped), CASE(coroutines_loop_gone),
+	CASE(coroutine_fails), CASE(coroutine_moves),
+#endif
+};
+
+} // namespace
+
+int
+main(int argc, char **argv)
+{
+	return run_case(cases, argc, argv);
+}
