@@ -24,6 +24,7 @@ static const char style[] =
 	".name{clip-path:url(#names)}\n"
 	".end{paint-order:stroke;stroke:#fff;stroke-width:3px;"
 	"stroke-linejoin:round}\n"
+	".note.end{stroke:#eef2f6}\n"
 	".inside{font-size:10px;fill:#40260a}\n"
 	".runs{fill:#8db4de}\n"
 	".after{fill:#f5b335}\n"
@@ -222,41 +223,50 @@ append_path(char *buf, size_t size, const struct lane *l)
 	append(buf, size, "%s%s", l->of != NULL ? " / " : "", l->name);
 }
 
+/* A heading, and when it was told; or, over everything else, the words of that. */
 static void
-draw_heading(const struct picture *p, const struct lane *l, int y)
+draw_heading(const struct picture *p, const struct lane *l, int y, bool words)
 {
 	const struct event *s = l != p->of ? l->stop : NULL;
+	bool told = s != NULL && s->ns >= p->from && s->ns <= p->to;
 	char path[160] = "";
+
+	if (words && told)
+		printf("<text class=\"note end\" x=\"%.1f\" y=\"%d\">told %s%s%s"
+		       "</text>\n", x_of(p, s->ns) + 5, y + 17,
+		       when(p, s->ns), told_after(p, l)[0] ? ", after " : "",
+		       xml(told_after(p, l)));
+	if (words)
+		return;
 
 	append_path(path, sizeof path, l);
 	printf("<rect class=\"band\" x=\"12\" y=\"%d\" width=\"%d\" "
 	       "height=\"%d\"/><text class=\"group\" x=\"20\" y=\"%d\">%s"
 	       "</text>", y + 3, WIDTH - 24, HEADING - 6, y + 17, xml(path));
-	if (s != NULL && s->ns >= p->from && s->ns <= p->to)
-		printf("<path class=\"told\" d=\"M%.1f %dv%d\"/>"
-		       "<text class=\"note\" x=\"%.1f\" y=\"%d\">told %s"
-		       "</text>", x_of(p, s->ns), y + 5, HEADING - 10,
-		       x_of(p, s->ns) + 5, y + 17, when(p, s->ns));
+	if (told)
+		printf("<path class=\"told\" d=\"M%.1f %dv%d\"/>",
+		       x_of(p, s->ns), y + 5, HEADING - 10);
 	printf("\n");
 }
 
-/* Draw a coordinator with its members, and then its scopes; the result is the
-   place of the next one. */
+/* Draw a coordinator with its members, and then its scopes, or the words of all
+   of them; the result is the place of the next one. */
 static int
-draw_coordinator(const struct picture *p, const struct lane *coord, int y)
+draw_coordinator(const struct picture *p, const struct lane *coord, int y,
+		 bool words)
 {
 	const struct lane *l;
 
-	draw_heading(p, coord, y);
+	draw_heading(p, coord, y, words);
 	y += HEADING;
 	for (l = coord + 1; l < p->t->end; l++)
 		if (l->shown && l->of == coord && l->kind != COORD) {
-			lane_draw(p, l, y);
+			(words ? lane_say : lane_draw)(p, l, y);
 			y += ROW;
 		}
 	for (l = coord + 1; l < p->t->end; l++)
 		if (l->shown && l->of == coord && l->kind == COORD)
-			y = draw_coordinator(p, l, y);
+			y = draw_coordinator(p, l, y, words);
 	return y;
 }
 
@@ -366,8 +376,11 @@ picture_draw(const struct picture *p)
 	draw_headline(p);
 	draw_axis(p);
 	if (p->t->lane->shown)
-		draw_coordinator(p, p->t->lane, p->top);
+		draw_coordinator(p, p->t->lane, p->top, false);
 	draw_marks(p);
+	/* Over the lines, which would strike them out. */
+	if (p->t->lane->shown)
+		draw_coordinator(p, p->t->lane, p->top, true);
 	draw_legend(p);
 	draw_footnote(p);
 	printf("</svg>\n");

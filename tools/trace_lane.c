@@ -11,11 +11,38 @@
 struct bars {
 	const struct picture *p;
 	const struct lane *l;
+	bool words;  /* nothing is drawn: the words want to know the places */
 	int y;       /* the top of the bar */
 	double end;  /* x at the end of the last bar */
 	double told; /* the beginning of the first bar in a stop, or 0 */
 	bool late;   /* a join has given up the member */
+	bool taken[PLOT_W + 2]; /* pixels of the plot with a stroke */
 };
+
+/* No words between x and end, and none that touch. */
+static void
+take_place(struct bars *b, double x, double end)
+{
+	int at = (int)x - PLOT_X - 3, stop = (int)end - PLOT_X + 3;
+
+	for (at = at < 0 ? 0 : at; at <= stop && at <= PLOT_W; at++)
+		b->taken[at] = true;
+}
+
+/* The first place between x and end for a text, free of strokes; 0: there is
+   none. */
+static double
+free_place(const struct bars *b, const char *text, double x, double end)
+{
+	int width = 8 + 6 * (int)strlen(text), at, n = 0;
+
+	for (at = (int)x - PLOT_X + 1; at < (int)end - PLOT_X - 1; at++) {
+		n = b->taken[at] ? 0 : n + 1;
+		if (n == width)
+			return PLOT_X + at - width + 5;
+	}
+	return 0;
+}
 
 /* ---- bars ---- */
 
@@ -33,10 +60,12 @@ draw_bar(struct bars *b, const char *class, long long from, long long to,
 	/* A moment is to be visible as well. */
 	if (end < x + 1)
 		end = x + 1;
+	b->end = end > b->end ? end : b->end;
+	if (b->words)
+		return;
 	printf("<rect class=\"%s\" data-from=\"%lld\" data-to=\"%lld\" "
 	       "x=\"%.1f\" y=\"%d\" width=\"%.1f\" height=\"%d\"/>",
 	       class, from, to, x, b->y + inset, end - x, BAR - 2 * inset);
-	b->end = end > b->end ? end : b->end;
 }
 
 /* The states of the member; between them the member ran. */
@@ -86,6 +115,7 @@ draw_events(struct bars *b)
 		    !json_is_true(json_object_get(e->args, "in_progress")))
 			continue;
 		draw_bar(b, "call", e->ns, e->to, 4);
+		take_place(b, x_of(p, e->ns), x);
 		last = x;
 	}
 	for (e = l->ev, last = 0; e < l->ev + l->n; e++) {
@@ -93,21 +123,48 @@ draw_events(struct bars *b)
 		if ((!is(e, "event", "kick") && !is(e, "event", "unblock")) ||
 		    e->ns < p->from || e->ns > p->to || x < last + 4)
 			continue;
-		printf("<path class=\"%s\" data-ns=\"%lld\" "
-		       "d=\"M%.1f %dv%d\"/>", e->name, e->ns, x, b->y + 2,
-		       BAR - 4);
+		if (!b->words)
+			printf("<path class=\"%s\" data-ns=\"%lld\" "
+			       "d=\"M%.1f %dv%d\"/>", e->name, e->ns, x,
+			       b->y + 2, BAR - 4);
+		take_place(b, x, x);
 		last = x;
 	}
 }
 
 /* ---- words ---- */
 
-/* Does the last progress text fit into the bar? */
-static bool
-text_fits(const struct bars *b)
+/* Where the last progress text fits into the bar, or 0. */
+static double
+last_text_fits(const struct bars *b)
 {
-	return b->told > 0 && b->l->last[0] != '\0' &&
-	       b->end - b->told > 16 + 7 * (double)strlen(b->l->last);
+	return b->told > 0 && b->l->last[0] != '\0' ?
+		       free_place(b, b->l->last, b->told, b->end) :
+		       0;
+}
+
+/* For what a join waits, or has waited: the members that live, or the last one
+   to end. */
+static void
+say_awaited(const struct bars *b, char *buf, size_t size)
+{
+	const struct lane *l, *last = NULL;
+	const char *word = ", waited for ";
+	bool alive = false;
+
+	for (l = b->p->t->lane; l < b->p->t->end; l++) {
+		if (l->kind != MEMBER || !l->shown)
+			continue;
+		if (l->alive) {
+			append(buf, size, "%s%s", word, l->name);
+			word = ", ";
+			alive = true;
+		} else if (l->done >= b->p->zero && l->done <= b->p->to &&
+			   (last == NULL || l->done > last->done))
+			last = l;
+	}
+	if (!alive && last != NULL)
+		append(buf, size, ", last to end: %s", last->name);
 }
 
 /* The last answer of a join. */
@@ -134,13 +191,15 @@ say_end(const struct bars *b, char *buf, size_t size)
 	const struct lane *l = b->l;
 	const struct event *e;
 
-	if (l->kind == JOIN)
+	if (l->kind == JOIN) {
 		append(buf, size, "%s", last_answer(l));
-	else if (l->alive)
+		if (b->p->stop != NULL)
+			say_awaited(b, buf, size);
+	} else if (l->alive)
 		append(buf, size, "still running");
 	else if (l->done >= b->p->zero)
 		append(buf, size, "%s", when(b->p, l->done));
-	if (l->last[0] != '\0' && l->done >= b->p->zero && !text_fits(b))
+	if (l->last[0] != '\0' && l->done >= b->p->zero && last_text_fits(b) <= 0)
 		append(buf, size, ", %s", l->last);
 	for (e = l->ev; e < l->ev + l->n; e++)
 		if (is(e, "event", "extend"))
@@ -199,29 +258,69 @@ begin_lane(const struct bars *b)
 	       xml(l->kind_name));
 }
 
+static void
+set_bars(struct bars *b, const struct picture *p, const struct lane *l, int y)
+{
+	const struct event *e;
+
+	*b = (struct bars){ .p = p, .l = l, .y = y + (ROW - BAR) / 2 };
+	for (e = l->ev; e < l->ev + l->n; e++)
+		b->late |= is(e, "state", "late");
+}
+
 void
 lane_draw(const struct picture *p, const struct lane *l, int y)
 {
-	struct bars b = { .p = p, .l = l, .y = y + (ROW - BAR) / 2 };
-	const struct event *e;
-	char end[96 + 4] = "";
+	struct bars b;
 
-	for (e = l->ev; e < l->ev + l->n; e++)
-		b.late |= is(e, "state", "late");
+	set_bars(&b, p, l, y);
 	begin_lane(&b);
 	if (l->kind == LOOP)
 		printf("<path class=\"quiet\" d=\"M%d %dh%d\"/>", PLOT_X,
 		       b.y + BAR / 2, PLOT_W);
 	draw_states(&b);
 	draw_events(&b);
-	if (text_fits(&b))
-		printf("<text class=\"inside\" x=\"%.1f\" y=\"%d\">%s</text>",
-		       b.told + 6, b.y + 10, xml(l->last));
-	say_end(&b, end, sizeof end - 4);
-	shorten_text(end, (WIDTH - 14 - (int)b.end) / 7);
-	if (end[0] != '\0' && b.end > 0)
-		printf("<text class=\"end%s\" x=\"%.1f\" y=\"%d\">%s</text>",
-		       b.late ? " was-late" : "", b.end + 5, b.y + 10,
-		       xml(end));
 	printf("</g>\n");
+}
+
+/* Words in a bar, or none when there is no place for them. */
+static void
+say_inside(const struct bars *b, const char *text, double x, double end)
+{
+	x = text[0] != '\0' ? free_place(b, text, x, end) : 0;
+	if (x > 0)
+		printf("<text class=\"inside\" x=\"%.1f\" y=\"%d\">%s</text>",
+		       x, b->y + 10, xml(text));
+}
+
+void
+lane_say(const struct picture *p, const struct lane *l, int y)
+{
+	const struct event *stop = l->of->stop;
+	const char *after = told_after(p, l->of);
+	char text[96 + 4] = "";
+	struct bars b;
+	int i;
+
+	set_bars(&b, p, l, y);
+	b.words = true;
+	draw_states(&b);
+	draw_events(&b);
+	for (i = 0; i < p->n_marks; i++)
+		take_place(&b, x_of(p, p->mark[i].ns), x_of(p, p->mark[i].ns));
+	if (b.told > 0)
+		say_inside(&b, l->kind == LOOP ?
+			   "until its tasks and loopers have ended" : l->last,
+			   b.told, b.end);
+	if (l->kind == MEMBER && after[0] != '\0' && l->begin < p->zero) {
+		append(text, sizeof text - 4, "is told after %s", after);
+		say_inside(&b, text, x_of(p, p->zero), x_of(p, stop->ns));
+	}
+	text[0] = '\0';
+	say_end(&b, text, sizeof text - 4);
+	shorten_text(text, (WIDTH - 14 - (int)b.end) / 7);
+	if (text[0] != '\0' && b.end > 0)
+		printf("<text class=\"end%s\" x=\"%.1f\" y=\"%d\">%s</text>\n",
+		       b.late ? " was-late" : "", b.end + 5, b.y + 10,
+		       xml(text));
 }

@@ -251,6 +251,27 @@ place_labels(struct picture *p)
 	}
 }
 
+const char *
+told_after(const struct picture *p, const struct lane *scope)
+{
+	const struct lane *l, *last = NULL;
+	const struct event *stop = scope->stop;
+
+	if (scope == p->of || p->stop == NULL || stop == NULL ||
+	    scope->of == NULL || scope->of->stop == NULL ||
+	    stop->ns <= scope->of->stop->ns || stop->ns > p->to)
+		return "";
+	for (l = p->t->lane; l < p->t->end; l++)
+		if ((l->kind == MEMBER || l->kind == LOOP) && l->of != scope &&
+		    l->of->of == scope->of && l->done >= p->zero &&
+		    l->done <= stop->ns &&
+		    (last == NULL || l->done > last->done))
+			last = l;
+	return last != NULL && x_of(p, stop->ns) > x_of(p, p->zero) + 12 ?
+		       last->of->name :
+		       "";
+}
+
 void
 picture_plan(struct picture *p, struct timeline *t)
 {

@@ -121,6 +121,10 @@ void picture_plan(struct picture *p, struct timeline *t);
 /* Pixels from the left edge; cut to the plot. */
 double x_of(const struct picture *p, long long ns);
 
+/* The scope whose end a scope has waited for, in phases, before it was told;
+   "" without a wait that can be seen. */
+const char *told_after(const struct picture *p, const struct lane *scope);
+
 /* ---- trace_draw.c ---- */
 
 void picture_draw(const struct picture *p);
@@ -133,5 +137,7 @@ const char *when(const struct picture *p, long long ns);
 /* ---- trace_lane.c ---- */
 
 void lane_draw(const struct picture *p, const struct lane *l, int y);
+/* The words of the lane, over everything else. */
+void lane_say(const struct picture *p, const struct lane *l, int y);
 
 #endif

@@ -132,6 +132,68 @@ check "... the first one is the stop itself" \
 	test "$(grep -c 'class="mark step"' "$tmp/svg")" = 1
 check "... a phase" \
 	grep -q 'class="mark phase"[^>]*><title>phase 1, ' "$tmp/svg"
+
+# A thread that is kicked at 2.005 ms, 2.04 ms and 2.06 ms and stays, and a join
+# that gives it up.
+timeline 1 stuck ',
+{"ph":"i","tid":2,"name":"kick","cat":"event","args":{"ns":2005000}},
+{"ph":"i","tid":2,"name":"kick","cat":"event","args":{"ns":2040000}},
+{"ph":"i","tid":2,"name":"kick","cat":"event","args":{"ns":2060000}},
+{"ph":"M","tid":3,"name":"thread_name","args":{"kind":"join","label":"join",
+ "of":1,"id":3}},
+{"ph":"X","tid":3,"name":"join","cat":"member","args":{"ns":1500000,
+ "to_ns":2200000,"end_ns":2200000,"state":"ended"}},
+{"ph":"X","tid":3,"name":"join","cat":"state","args":{"ns":1500000,
+ "to_ns":2200000}},
+{"ph":"i","tid":3,"name":"verdict","cat":"event","args":{"ns":2200000,
+ "code":"LATE","stragglers":1}}' |
+	sed 's/written_ns":[0-9]*/written_ns":2200000/
+	s/"state":"ended","progress"/"state":"alive","progress"/
+	s/2008000/2200000/g' >"$tmp/in"
+check "a thread that is stuck" draws "$tmp/in"
+check "... is what the join waited for" \
+	grep -q '>LATE, waited for stuck</text>' "$tmp/svg"
+# Where the text in the bar begins and about ends, and all strokes and lines.
+inside=$(sed -n 's/.*class="inside" x="\([0-9]*\).*/\1/p' "$tmp/svg")
+check "... says something in its bar" test "${inside:-0}" -gt 0
+sed -n 's/.*class="mark.* d="M\([0-9]*\).*/\1/p' "$tmp/svg" >"$tmp/strokes"
+grep -o 'class="kick" data-ns="[0-9]*" d="M[0-9]*' "$tmp/svg" |
+	sed 's/.*M//' >>"$tmp/strokes"
+check "... with three strokes, and lines" test "$(wc -l <"$tmp/strokes")" -ge 5
+check "... none of them through the text" \
+	awk -v at="${inside:-0}" '$1 >= at && $1 <= at + 6 * length("stuck") {
+		exit 1 }' "$tmp/strokes"
+check "... which stands over everything" \
+	awk '/class="mark/ { line = NR } /class="inside"/ { text = NR }
+		END { exit text < line }' "$tmp/svg"
+# Two scopes, of which the second is told when the first has ended.
+timeline 0 all ',
+{"ph":"M","tid":2,"name":"thread_name","args":{"kind":"scope","label":"first",
+ "of":1,"id":2}},
+{"ph":"i","tid":2,"name":"stop","cat":"request","args":{"ns":2000000}},
+{"ph":"X","tid":2,"name":"stopping","cat":"stop","args":{"ns":2000000,
+ "to_ns":2900000}},
+{"ph":"M","tid":3,"name":"thread_name","args":{"kind":"thread","label":"a",
+ "of":2,"id":3}},
+{"ph":"X","tid":3,"name":"a","cat":"member","args":{"ns":1500000,
+ "to_ns":2800000,"end_ns":2800000,"state":"ended"}},
+{"ph":"X","tid":3,"name":"after the stop","cat":"state","args":{"ns":2000000,
+ "to_ns":2800000}},
+{"ph":"M","tid":4,"name":"thread_name","args":{"kind":"scope","label":"second",
+ "of":1,"id":4}},
+{"ph":"i","tid":4,"name":"stop","cat":"request","args":{"ns":2800000}},
+{"ph":"X","tid":4,"name":"stopping","cat":"stop","args":{"ns":2800000,
+ "to_ns":2900000}},
+{"ph":"M","tid":5,"name":"thread_name","args":{"kind":"thread","label":"b",
+ "of":4,"id":5}},
+{"ph":"X","tid":5,"name":"b","cat":"member","args":{"ns":1500000,
+ "to_ns":2900000,"end_ns":2900000,"state":"ended"}}' |
+	sed 's/written_ns":[0-9]*/written_ns":2900000/' >"$tmp/in"
+check "two phases" draws "$tmp/in"
+check "... the second says what it came after" \
+	grep -q '>told +800.0 .*s, after first</text>' "$tmp/svg"
+check "... and so does its thread" \
+	grep -q 'class="inside"[^>]*>is told after first</text>' "$tmp/svg"
 timeline 3 | sed 's/written_ns":[0-9]*/written_ns":4611686018427387903/;
 	s/zero_ns":[0-9]*/zero_ns":4611686018427387902/;
 	s/real_ns":[0-9]*/real_ns":4611686018427387903/' >"$tmp/in"
