@@ -174,7 +174,7 @@ start(struct list *l, const struct options *o, struct ev_loop *loop)
 		fprintf(stderr, "checksum: %s\n", evc_last_error());
 		return false;
 	}
-	return (l->out = out_open(o->out)) != NULL;
+	return (l->out = out_open(o->out, &l->bar)) != NULL;
 }
 
 static void

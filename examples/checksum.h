@@ -104,7 +104,7 @@ void walk_free(struct walk *w);
 /* ---- checksum_out.c ---- */
 
 /* name NULL: standard output.  NULL and a line to standard error. */
-struct out *out_open(const char *name);
+struct out *out_open(const char *name, struct bar *bar);
 /* 0, or an errno value, also of a write before. */
 int out_line(struct out *o, const uint8_t *digest, const char *path);
 int out_flush(struct out *o);

@@ -24,6 +24,7 @@
 
 struct out {
 	int fd;
+	struct bar *bar;   /* on the same terminal; NULL: elsewhere, or none */
 	int err;           /* of the first write that failed */
 	char *part, *name; /* NULL: standard output */
 	struct stat ours[2];
@@ -99,7 +100,7 @@ say_there(const char *part)
 }
 
 struct out *
-out_open(const char *name)
+out_open(const char *name, struct bar *bar)
 {
 	struct out *o = calloc(1, sizeof(*o));
 	int err = 0;
@@ -115,6 +116,8 @@ out_open(const char *name)
 		err = open_part(o, name);
 	if (err == 0 && fstat(o->fd, &o->ours[o->n_ours++]) < 0)
 		err = errno;
+	if (err == 0 && isatty(o->fd))
+		o->bar = bar;
 	if (err == 0)
 		return o;
 	if (err == EEXIST)
@@ -142,6 +145,8 @@ out_flush(struct out *o)
 	size_t done = 0;
 	ssize_t n;
 
+	if (o->bar != NULL && o->n > 0)
+		bar_clear(o->bar);
 	while (o->err == 0 && done < o->n) {
 		n = write(o->fd, o->buf + done, o->n - done);
 		if (n >= 0)

@@ -331,6 +331,12 @@ TERM=dumb script -qec "'$bin/checksum' '$tree' >/dev/null" /dev/null \
 check 'on a terminal there is a bar' \
 	grep -qE '[0-9]+/[0-9]+ files, [0-9.]+ .?B/[0-9.]+ .?B, [0-9.]+ .?B/s, [0-9:]+ left' \
 	"$tmp/out"
+TERM=dumb script -qec "'$bin/checksum' '$tree'" /dev/null </dev/null 2>&1 |
+	tr -d '\n' | tr '\r' '\n' >"$tmp/lines"
+check 'the list is on the terminal, too' grep -qE '[0-9a-f]{64}  ' "$tmp/lines"
+check 'no line of it stands behind the bar' \
+	eval '! grep -E ".[0-9a-f]{64}  " "$tmp/lines" | grep -v "^\\\\"'
+check 'and there was a bar' grep -q '/s' "$tmp/lines"
 check 'and in the end what was done' \
 	grep -q "checksum: $n_files hashed, 0 taken over, 0 failed; " "$tmp/out"
 
