@@ -26,8 +26,9 @@ helps() {
 	return 1
 }
 
-for program in $(sed -n 's/^examples_\([a-z_]*\)_SOURCES.*/\1/p' \
-	"$top/examples/Makemodule.am"); do
+for program in echo_cc pipeline_cc \
+	$(sed -n 's/^examples_\([a-z_]*\)_SOURCES.*/\1/p' \
+		"$top/examples/Makemodule.am"); do
 	[ ! -x "$bin/$program" ] || check "$program --help" helps "$bin/$program"
 done
 for program in evc-cluster evc-shake evc-shake-client evc-trace evc-worker; do
