@@ -70,14 +70,19 @@ exec {fd}>&-
 connect
 head -c 100000000 /dev/zero >&"$fd" 2>"$tmp/writer" &
 others+=($!)
-# full: bytes wait in both directions at the server's end.
+# full: bytes wait in both directions at the server's end, and for 25 looks no
+# byte goes.
+before='' looks=0
 full() {
-	awk -v port="$(printf ':%04X' "$port")" '
-		$2 ~ port "$" && $4 == "01" {
-			split($5, n, ":")
-			found = found || (n[1] > "0000FFFF" && n[2] > "0000FFFF")
-		}
-		END { exit !found }' /proc/net/tcp
+	local now
+
+	now=$(awk -v port="$(printf ':%04X' "$port")" '
+		$2 ~ port "$" && $4 == "01" && $5 !~ /00000000/ { print $5 }' \
+		/proc/net/tcp)
+	looks=$((looks + 1))
+	[ -n "$now" ] && [ "$now" = "$before" ] || looks=0
+	before=$now
+	[ $looks -ge 25 ]
 }
 check 'all buffers are full' until_true full
 kill -TERM "$server"
