@@ -13,7 +13,8 @@ EVC_BEGIN_DECLS_
 /*
  * Make a coordinator.  A loop given as home is attached as the home reactor,
  * and must not be destroyed before evc_free.  Without a home (NULL) everything
- * but tasks works all the same.
+ * but tasks works all the same, and the first hosted reactor becomes the home
+ * (evc_reactor_foreign).
  *
  * Thread:    any; with a loop, the thread that runs that loop.
  * Ownership: the caller owns *ret_c and gives it back by evc_free.  cfg and

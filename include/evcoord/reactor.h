@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Reactors: libev loops that are attached to a coordinator.
+ * Reactors: loops that are attached to a coordinator.  A loop is libev's, or any
+ * other loop that can watch a descriptor: a hosted reactor.
  */
 #ifndef EVCOORD_REACTOR_H
 #define EVCOORD_REACTOR_H
@@ -10,7 +11,8 @@
 EVC_BEGIN_DECLS_
 
 /*
- * Get the home reactor, that of the loop given to evc_new.
+ * Get the home reactor: that of the loop given to evc_new, or the first hosted
+ * reactor.
  *
  * Thread:    any.
  * Ownership: c owns it.
@@ -40,6 +42,54 @@ evc_reactor_attach(evc_coord *c, const char *name, struct ev_loop *loop,
 		   evc_reactor **ret_reactor);
 
 /*
+ * Attach a loop that is not libev's, the host: the host watches *ret_fd for
+ * reading, and calls evc_reactor_turn when the descriptor is readable.  That
+ * makes a hosted reactor, on which tasks, posts, hooks, loopers, completions of
+ * pools, watches of queues, evented joins, runners and scopes work as on a
+ * libev loop.  evc_reactor_loop is NULL for the reactor; evc_run,
+ * evc_reactor_run and a blocking evc_join are refused on its thread, because
+ * the library cannot run the host.  Clusters refuse a hosted reactor.  When c
+ * has no home, and is no scope with EVC_NO_HOME, the reactor becomes the home
+ * of c; hooks and members that c already has keep their thread.  The call works
+ * after the stop, too.
+ *
+ * *ret_fd is readable while a turn has something to do, and has no other use.
+ * The host may watch the descriptor level-triggered or edge-triggered.
+ *
+ * Thread:    the thread that runs the host.
+ * Ownership: c owns *ret_reactor and *ret_fd, until evc_reactor_detach or
+ *            evc_free; the host stops watching *ret_fd before.  The descriptor
+ *            is close-on-exec, and stays the same.  name is copied (NULL:
+ *            "loop").
+ * Returns:   0, *ret_fd and *ret_reactor; -EVC_INVALID_ARGUMENT;
+ *            -EVC_RESOURCE_EXHAUSTED without memory, or without the three
+ *            descriptors that the reactor needs.
+ * Since:     0.2
+ */
+EVC_API EVC_MUST_USE evc_status
+evc_reactor_foreign(evc_coord *c, const char *name, int *ret_fd,
+		    evc_reactor **ret_reactor);
+
+/*
+ * Do all that is due on a hosted reactor, and return without a wait: the one
+ * call that the host makes, whenever the reactor's descriptor is readable.  A
+ * call at another time is allowed, and cheap.  A function that is called in the
+ * turn may run the host; the turns inside then do what is left of the outer
+ * turn.  The function may also free the coordinator, after which the host must
+ * not watch the descriptor any more.
+ *
+ * Thread:    the thread that called evc_reactor_foreign.
+ * Ownership: nothing changes hands; r may be gone after the call, when a
+ *            function that was called has freed the coordinator.
+ * Returns:   0; -EVC_FAILED_PRECONDITION when r is no hosted reactor of the
+ *            calling thread (another thread's, one of libev, or gone), and in a
+ *            fork child; -EVC_INVALID_ARGUMENT for NULL.
+ * Since:     0.2
+ */
+EVC_API evc_status
+evc_reactor_turn(evc_reactor *r);
+
+/*
  * Run the reactor's loop: the one call that a loop thread needs.  The call
  * waits for the stop, then until the reactor's tasks, loopers, runners, posts,
  * hooks and evented joins have ended, and those of scopes whose home is on this
@@ -52,8 +102,8 @@ evc_reactor_attach(evc_coord *c, const char *name, struct ev_loop *loop,
  * Thread:    that loop's thread, outside ev_run; cancellation is disabled
  *            meanwhile.
  * Ownership: r is gone after 0, unless it is the home.
- * Returns:   0 after a stop; -EVC_FAILED_PRECONDITION inside ev_run or on
- *            another thread; -EVC_INVALID_ARGUMENT.
+ * Returns:   0 after a stop; -EVC_FAILED_PRECONDITION inside ev_run, on another
+ *            thread, or for a hosted reactor; -EVC_INVALID_ARGUMENT.
  * Since:     0.1
  */
 EVC_MUST_USE EVC_API evc_status
@@ -89,13 +139,15 @@ evc_reactor_start(evc_coord *c, const char *name, evc_reactor_fn *setup,
 
 /*
  * Detach a loop.  Its stop hooks are dropped; after the return the library
- * calls nothing on the loop, and the loop may be destroyed.
+ * calls nothing on the loop, and the loop may be destroyed.  A hosted home may
+ * be detached, too, because its host may go before evc_free: then c has no home
+ * until the next evc_reactor_foreign.
  *
  * Thread:    that loop's thread.
  * Ownership: r is gone after 0.
  * Returns:   0; -EVC_FAILED_PRECONDITION with live tasks or loopers, an evented
- *            join, or scopes whose home is on the loop, for the home, from
- *            another thread, or inside one of the reactor's own callbacks;
+ *            join, or scopes whose home is on the loop, for a home on libev,
+ *            from another thread, or inside one of the reactor's own callbacks;
  *            -EVC_INVALID_ARGUMENT.
  * Since:     0.1
  */
@@ -107,7 +159,8 @@ evc_reactor_detach(evc_reactor *r);
  *
  * Thread:    any, but not while the loop is being destroyed.
  * Ownership: the loop stays the application's.
- * Returns:   the loop; NULL for NULL, or when the loop was destroyed.
+ * Returns:   the loop; NULL for NULL, for a hosted reactor, or when the loop was
+ *            destroyed.
  * Since:     0.1
  */
 EVC_API struct ev_loop *
