@@ -90,9 +90,9 @@ typedef struct evc_cluster_config {
 	   give the same cluster.  NULL: a cluster of its own, called
 	   "cluster".  < 48 bytes. */
 	const char *name;
-	/* The loop that callbacks and the engine run on.  NULL = the home of
-	   the coordinator; without a home, a loop on a thread of the cluster's
-	   own. */
+	/* The loop of libev that callbacks and the engine run on.  NULL = the
+	   home of the coordinator; without a home, or with a hosted one, a
+	   loop on a thread of the cluster's own. */
 	evc_reactor *reactor;
 	/* For workers that are threads of this process; the array must live as
 	   long as the cluster. */

@@ -40,6 +40,27 @@ sync_fd_close_(int fd)
 	(SEAM_FAILS("eventfd") ? \
 		 -1 : \
 		 eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK))
+/* A non-blocking timerfd of the monotonic clock, or -1 and errno. */
+#define sync_timerfd() \
+	(SEAM_FAILS("timerfd") ? \
+		 -1 : \
+		 timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK))
+
+static inline void
+sync_timerfd_set_(int fd, uint64_t ns)
+{
+	struct itimerspec at = { { 0, 0 }, { 0, 0 } };
+
+	if (ns != SYNC_FOREVER) {
+		at.it_value.tv_sec = (time_t)(ns / 1000000000u);
+		at.it_value.tv_nsec = (long)(ns % 1000000000u);
+	}
+	(void)timerfd_settime(fd, TFD_TIMER_ABSTIME, &at, NULL);
+}
+
+/* Readable from this time on, by sync_mono; SYNC_FOREVER: not at all. */
+#define sync_timerfd_set(fd, ns) \
+	((void)SEAM("timerfd_set"), sync_timerfd_set_((fd), (ns)))
 #define sync_fd_write(fd) ((void)SEAM("fd_write"), sync_fd_write_(fd))
 #define sync_fd_drain(fd) ((void)SEAM("fd_drain"), sync_fd_drain_(fd))
 #define sync_fd_close(fd) ((void)SEAM("fd_close"), sync_fd_close_(fd))

@@ -171,6 +171,13 @@ struct evc_coord {
 	struct evc__coord_join join;
 };
 
+/* The home of c, or NULL. */
+static inline evc_reactor *
+evc__home(const evc_coord *c)
+{
+	return sync_load(&c->loop.home);
+}
+
 /* Is this process the one that made c? */
 static inline bool
 evc__same_process(const evc_coord *c)

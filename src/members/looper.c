@@ -81,7 +81,7 @@ looper_start(evc_coord *c, const char *name, double interval, evc_fn *fn,
 	     void *arg, const evc_member_opts *o, evc_id *ret_id)
 {
 	evc_reactor *r =
-		o != NULL && o->reactor != NULL ? o->reactor : c->loop.home;
+		o != NULL && o->reactor != NULL ? o->reactor : evc__home(c);
 	evc_status st = check_looper(c, interval, fn, o);
 	char short_name[48];
 

@@ -51,7 +51,7 @@ struct evc__loopers {
 	   the reactor */
 	struct refgate gate;
 	/* loop thread only, under the lock while there is a reactor */
-	ev_timer timer; /* active and ev_unref'd, or not active */
+	struct evc__timer timer; /* set and ev_unref'd, or not set */
 	bool has_ref;   /* foreground loopers have their ev_ref */
 	struct evc__stand stand; /* while the timer or the ev_ref exists */
 	bool fired;     /* the timer has fired, and libev has re-armed the

@@ -141,10 +141,10 @@ batch(struct evc__loopers *t)
 static void
 timer_stop(struct evc__loopers *t)
 {
-	if (!ev_is_active(&t->timer))
+	if (!evc__timer_is_set(&t->timer))
 		return;
 	ev_ref(t->loop);
-	ev_timer_stop(t->loop, &t->timer);
+	evc__timer_stop(t->stand.waker, t->loop, &t->timer);
 }
 
 TICK_PATH static void
@@ -187,11 +187,10 @@ timer_set(struct evc__loopers *t, uint64_t due)
 		   timer never fires early. */
 		ev_now_update(t->loop);
 	}
-	if (!ev_is_active(&t->timer))
+	if (!evc__timer_is_set(&t->timer))
 		ev_unref(t->loop);
-	t->timer.repeat = wait < FAR ? wait : FAR;
-	ev_timer_again(t->loop, &t->timer);
-	t->timer.repeat = AT_ONCE;
+	evc__timer_again(t->stand.waker, &t->timer, wait < FAR ? wait : FAR,
+			 AT_ONCE);
 	t->armed = due;
 	t->fired = false;
 }
@@ -237,7 +236,7 @@ evc__loopers_arm(struct evc__loopers *t)
 	   turns of the reactor. */
 	if (due == SCHEDULE_NEVER || evc_should_stop(t->c))
 		timer_stop(t);
-	else if (!ev_is_active(&t->timer) || t->fired || t->armed != due)
+	else if (!evc__timer_is_set(&t->timer) || t->fired || t->armed != due)
 		timer_set(t, due);
 }
 
@@ -260,8 +259,8 @@ evc__loopers_new(evc_reactor *r)
 	t->c = r->c;
 	t->loop = r->loop;
 	t->reactor = r;
-	ev_init(&t->timer, on_timer);
-	t->timer.data = t;
+	ev_init(&t->timer.ev, on_timer);
+	t->timer.ev.data = t;
 	t->stand.leave = leave_loop;
 	list_init(&t->stand.node);
 	return t;

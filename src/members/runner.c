@@ -420,7 +420,7 @@ evc__runner_enter(evc_coord *c, struct evc__runner *r,
 	/* Joined on a loop only if the caller named the reactor: a join that
 	   blocks would hang the loop. */
 	r->bound = o != NULL && o->reactor != NULL;
-	r->reactor = r->bound ? o->reactor : c->loop.home;
+	r->reactor = r->bound ? o->reactor : evc__home(c);
 	if (r->reactor != NULL) {
 		st = evc__reactor_usable(r->reactor, func);
 		if (st < 0)

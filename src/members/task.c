@@ -156,7 +156,7 @@ evc_task_begin(evc_reactor *r, evc_task *t, const evc_task_class *cls)
 	evc__task_append(head, t);
 	t->reactor_ = r;
 	t->class_ = cls;
-	t->since_ = ev_now(r->loop);
+	t->since_ = evc__reactor_now(r);
 	t->count_ = r->last_class == cls ? r->last_count : count_of(r, cls);
 	add_plain(&((struct evc__task_count *)t->count_)->n, 1);
 	/* n_tasks changes before `alive`, by which it becomes visible. */

@@ -31,7 +31,7 @@ evc__tasks_disarm(evc_reactor *r, struct ev_loop *loop)
 	r->late.armed = false;
 	evc__stand_end(&r->late.stand);
 	ev_ref(loop);
-	ev_timer_stop(loop, &r->late.timer);
+	evc__timer_stop(r->waker, loop, &r->late.timer);
 }
 
 /* In a fork child. */
@@ -39,7 +39,8 @@ static void
 leave_loop(struct evc__stand *s, struct ev_loop *loop)
 {
 	ev_ref(loop);
-	ev_timer_stop(loop, &LIST_OF(s, struct evc__task_late, stand)->timer);
+	evc__timer_stop(s->waker, loop,
+			&LIST_OF(s, struct evc__task_late, stand)->timer);
 }
 
 static void
@@ -59,10 +60,10 @@ start_timer(evc_reactor *r, double wait)
 {
 	struct evc__task_late *l = &r->late;
 
-	ev_timer_init(&l->timer, on_timer, wait < FAR ? wait : FAR, 0.);
-	ev_set_priority(&l->timer, EV_MAXPRI);
-	l->timer.data = r;
-	ev_timer_start(r->loop, &l->timer);
+	ev_init(&l->timer.ev, on_timer);
+	ev_set_priority(&l->timer.ev, EV_MAXPRI);
+	l->timer.ev.data = r;
+	evc__timer_start(r->waker, &l->timer, wait < FAR ? wait : FAR);
 }
 
 /* Turn the loop at l->due. */
@@ -91,7 +92,7 @@ evc__tasks_want_late(evc_reactor *r)
 	r->late.wanted = true;
 	/* libev makes room for the timer now, and not at a stop. */
 	start_timer(r, FAR);
-	ev_timer_stop(r->loop, &r->late.timer);
+	evc__timer_stop(r->waker, r->loop, &r->late.timer);
 }
 
 /* ---- a stop ---- */

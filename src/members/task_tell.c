@@ -112,7 +112,7 @@ describe_task(evc_reactor *r, const struct evc__frame *f, const evc_task *t,
 	memset(to, 0, sizeof *to);
 	to->count = k;
 	to->n = sync_load_relaxed(&k->n);
-	to->age = ev_now(r->loop) - t->since_;
+	to->age = evc__reactor_now(r) - t->since_;
 	if (t->class_->describe == NULL)
 		return true;
 	r->describing = true;

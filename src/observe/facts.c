@@ -246,7 +246,7 @@ copy_ended(evc_coord *c, struct evc__facts *f)
 	strcpy(i->name, "ended");
 	where = evc__text_in(i->where, sizeof i->where);
 	evc__text_add(&where, "on ");
-	evc__text_add(&where, c->loop.home != NULL ? c->loop.home->name :
+	evc__text_add(&where, evc__home(c) != NULL ? evc__home(c)->name :
 						     "helper thread");
 }
 

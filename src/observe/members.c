@@ -247,7 +247,7 @@ add_own_tasks(struct evc__snapshot *s, const evc_reactor *r, unsigned round)
 			name_task(i, r, t->class_, round);
 			i->flags = t->class_->flags;
 			i->ticks = 1;
-			i->age = ev_now(r->loop) - t->since_;
+			i->age = evc__reactor_now(r) - t->since_;
 		}
 }
 

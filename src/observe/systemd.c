@@ -135,7 +135,7 @@ make_systemd(evc_coord *c, const evc_systemd_opts *o, const char *name,
 	sd->status_ns = every > BACKOFF_FIRST_NS ? every : BACKOFF_FIRST_NS;
 	sd->extend = o->extend == 0 ? EXTEND : o->extend;
 	sd->watchdog = watchdog_interval(o);
-	sd->reactor = o->reactor != NULL ? o->reactor : c->loop.home;
+	sd->reactor = o->reactor != NULL ? o->reactor : evc__home(c);
 	*ret = sd;
 	return 0;
 }

@@ -225,8 +225,8 @@ on_message(evc_message *m, evc_status why)
 	if (why != 0)
 		evc__port_lost(p);
 	else
-		nested_begin(&k.nested, evc_reactor_loop(p->r), hand_turn_over,
-			     &k);
+		nested_begin(&k.nested, evc_reactor_inner_loop(p->r),
+			     hand_turn_over, &k);
 	serve_finished(&k);
 	nested_end(&k.nested);
 	if (evc__port_inherited(p))

@@ -11,6 +11,7 @@
 #define EVC_QUEUE_NESTED_H
 
 #include <ev.h>
+#include <evcoord/unstable/inner_loop.h>
 #include <stdbool.h>
 
 #include "base/fork.h"

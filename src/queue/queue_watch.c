@@ -155,7 +155,7 @@ turn_watch(evc_message *m, evc_status why)
 	if (!w->over && why != 0)
 		last_call(w, EVC_CANCELLED, true);
 	else if (!w->over) {
-		nested_begin(&nested, evc_reactor_loop(w->r), hand_turn_over,
+		nested_begin(&nested, evc_reactor_inner_loop(w->r), hand_turn_over,
 			     w);
 		pop_some(w, &nested);
 		nested_end(&nested);

@@ -31,6 +31,7 @@ evc_new(struct ev_loop *home, const evc_config *cfg, evc_coord **ret_c)
 {
 	static const evc_config none;
 	evc_status st;
+	evc_reactor *r = NULL;
 	evc_coord *c;
 
 	if (ret_c == NULL)
@@ -41,7 +42,8 @@ evc_new(struct ev_loop *home, const evc_config *cfg, evc_coord **ret_c)
 		return st;
 	st = make_logger(c);
 	if (st == 0 && home != NULL)
-		st = evc__reactor_attach(c, "home", home, &c->loop.home);
+		st = evc__reactor_attach(c, "home", home, NULL, &r);
+	sync_store(&c->loop.home, r);
 	if (st == 0)
 		*ret_c = c;
 	else

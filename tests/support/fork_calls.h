@@ -9,13 +9,16 @@
 
 #include "fork_util.h"
 
+#include <evcoord/unstable/inner_loop.h>
+
 #include <signal.h>
 
 /* What the parent has. */
 struct world {
 	struct ev_loop *loop, *other_loop, *third_loop;
 	evc_coord *c, *scope;
-	evc_reactor *home, *other;
+	evc_reactor *home, *other, *hosted;
+	int fd;
 	evc_loop_ref *handle;
 	evc_task task, fresh_task;
 	evc_message message, fresh_message;
@@ -328,6 +331,11 @@ static const evc_task_class never_class MAYBE_UNUSED = { .name = "task" };
 	X(evc_home, evc_home(w->c) == w->home) \
 	X(evc_reactor_attach, \
 	  REF(evc_reactor_attach(w->c, "x", w->third_loop, &w->other))) \
+	X(evc_reactor_foreign, \
+	  REF(evc_reactor_foreign(w->c, "x", &w->fd, &w->other))) \
+	X(evc_reactor_turn, REF(evc_reactor_turn(w->hosted))) \
+	X(evc_reactor_inner_loop, \
+	  evc_reactor_inner_loop(w->home) == w->loop) \
 	X(evc_reactor_run, REF(evc_reactor_run(w->other))) \
 	X(evc_reactor_start, \
 	  REF(evc_reactor_start(w->c, "r", never_set_up, NULL, NULL, \

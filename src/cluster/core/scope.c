@@ -120,7 +120,9 @@ evc__scope_begin(evc_cluster *cl)
 			     .arg = cl };
 	evc_status st;
 
-	cl->loop.own = o.home == NULL && evc_home(cl->life.parent) == NULL;
+	cl->loop.own = o.home == NULL &&
+		       (evc_home(cl->life.parent) == NULL ||
+			evc__is_hosted(evc_home(cl->life.parent)));
 	if (cl->loop.own)
 		o.config.flags = EVC_NO_HOME;
 	st = evc_scope_new(cl->life.parent, cl->name, &o, &cl->scope);

@@ -17,6 +17,8 @@
 #ifndef EVC_CLUSTER_SCOPE_H
 #define EVC_CLUSTER_SCOPE_H
 
+#include <evcoord/unstable/inner_loop.h>
+
 struct cluster_life {
 	evc_coord *parent;       /* creation */
 	evc_id runner;           /* creation: the scope's member that stands for
@@ -42,6 +44,14 @@ struct cluster_life {
 	unsigned n_told;         /* lock: errors that the last close, or the
 				    parent, has heard of */
 };
+
+/* Clusters and engines have watchers of descriptors, so a hosted reactor is not
+   enough for them. */
+static inline bool
+evc__is_hosted(const evc_reactor *r)
+{
+	return evc_reactor_inner_loop(r) != evc_reactor_loop(r);
+}
 
 /* 0; refused, and nothing is left of the scope. */
 evc_status evc__scope_begin(evc_cluster *cl);

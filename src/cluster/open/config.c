@@ -67,6 +67,9 @@ check_config(const evc_cluster_config *k)
 		return refuse_config("grace is seconds, >= 0, or EVC_NO_GRACE");
 	if (k->flags != 0 || !RESERVED_IS_ZERO(k->reserved_))
 		return refuse_config("flags or reserved room is not zero");
+	if (evc__is_hosted(k->reactor))
+		return refuse_config("a hosted reactor; a cluster needs a loop "
+				     "of libev");
 	st = evc__retry_check(&k->retry);
 	if (st == 0)
 		st = evc__functions_check(k->functions, k->n_functions);

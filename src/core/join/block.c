@@ -66,6 +66,8 @@ run_join(evc_coord *c, const evc_join_opts *o, evc_verdict *ret_verdict)
 		return st;
 	sync_lock(&c->lock);
 	st = evc__check_loop(c, "evc_join");
+	if (st == 0)
+		st = evc__check_host(c, "evc_join");
 	j.reactor = evc__reactor_here(c, want);
 	if (st == 0 && want != NULL && j.reactor != want)
 		st = evc__refuse(-EVC_FAILED_PRECONDITION,

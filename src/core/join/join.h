@@ -81,6 +81,9 @@ void evc__stay_end(struct evc__stay *in);
 /* Lock held: refuse a wait inside ev_run of a loop of c: the loop would stand
    still during the wait, and the wait would never end. */
 evc_status evc__check_loop(const evc_coord *c, const char *func);
+/* Lock held: refuse a call that runs the loop of the calling thread: the library
+   cannot run a host. */
+evc_status evc__check_host(const evc_coord *c, const char *func);
 
 /* ---- budget.c; lock held ---- */
 
@@ -160,7 +163,7 @@ struct evc__join {
 
 	/* loop thread only; changes need the lock as well */
 	struct list here;         /* in reactor->joins */
-	ev_timer timer;
+	struct evc__timer timer;
 	struct evc__stand stand;
 };
 

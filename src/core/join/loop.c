@@ -35,18 +35,18 @@ on_timer(struct ev_loop *loop, ev_timer *t, int revents)
 static void
 arm_timer(struct evc__join *j, uint64_t wait_ns)
 {
-	struct ev_loop *loop = j->reactor->loop;
+	struct evc__loop_waker *lw = j->reactor->waker;
 	double wait = wait_ns == SYNC_FOREVER ? FAR : (double)wait_ns / 1e9;
 
-	ev_timer_stop(loop, &j->timer);
-	ev_timer_set(&j->timer, wait < FAR ? wait : FAR, 0.);
-	ev_timer_start(loop, &j->timer);
+	evc__timer_stop(lw, lw->loop, &j->timer);
+	evc__timer_start(lw, &j->timer, wait < FAR ? wait : FAR);
 }
 
 static void
 leave_loop(struct evc__stand *s, struct ev_loop *loop)
 {
-	ev_timer_stop(loop, &LIST_OF(s, struct evc__join, stand)->timer);
+	evc__timer_stop(s->waker, loop,
+			&LIST_OF(s, struct evc__join, stand)->timer);
 }
 
 void
@@ -54,10 +54,10 @@ evc__join_enter(struct evc__join *j)
 {
 	evc_reactor *r = j->reactor;
 
-	ev_init(&j->timer, on_timer);
-	j->timer.data = j;
+	ev_init(&j->timer.ev, on_timer);
+	j->timer.ev.data = j;
 	/* The timer of a join comes before all other timers. */
-	ev_set_priority(&j->timer, EV_MAXPRI);
+	ev_set_priority(&j->timer.ev, EV_MAXPRI);
 	j->stand.leave = leave_loop;
 	evc__stand_begin(&j->stand, r->waker);
 	evc__reactor_hear(r, true);
@@ -72,7 +72,7 @@ evc__join_leave(struct evc__join *j)
 	list_remove(&j->here);
 	evc__join_end(j);
 	if (r->loop != NULL)
-		ev_timer_stop(r->loop, &j->timer);
+		evc__timer_stop(r->waker, r->loop, &j->timer);
 	evc__reactor_hear(r, false);
 	evc__stand_end(&j->stand);
 }
@@ -154,7 +154,8 @@ evc__joins_cancel(evc_reactor *r, struct ev_loop *loop,
 	bool internal;
 
 	LIST_EACH(n, tmp, &r->joins)
-		ev_timer_stop(loop, &LIST_OF(n, struct evc__join, here)->timer);
+		evc__timer_stop(r->waker, loop,
+				&LIST_OF(n, struct evc__join, here)->timer);
 	while (!f->gone && !list_empty(&r->joins)) {
 		struct evc__join *j =
 			LIST_OF(r->joins.next, struct evc__join, here);
@@ -240,7 +241,7 @@ join_start(evc_coord *c, evc_join_fn *fn, void *arg, const evc_join_opts *o)
 	if (r == NULL)
 		r = evc__reactor_here(c, NULL);
 	if (r == NULL)
-		r = c->loop.home;
+		r = evc__home(c);
 	sync_unlock(&c->lock);
 	if (fn == NULL)
 		return evc__refuse(-EVC_INVALID_ARGUMENT,

@@ -108,6 +108,8 @@ may_run(const evc_reactor *r, const char *func)
 	if (r->tid != evc__tid())
 		return evc__refuse(-EVC_FAILED_PRECONDITION,
 				   "%s: another thread's loop", func);
+	if (r->hosted)
+		return evc__check_host(r->c, func);
 	if (evc__depth(r->waker, NULL) > 0)
 		return evc__refuse(-EVC_FAILED_PRECONDITION,
 				   "%s: inside ev_run of loop %s it would "
@@ -124,20 +126,20 @@ run_until_answered(evc_coord *c, const evc_join_opts *o,
 			       .reap_ns = BACKOFF_FIRST_NS };
 	evc_status st = evc__join_check(c, o, "evc_run");
 
-	if (st == 0 && c->loop.home == NULL)
+	if (st == 0 && evc__home(c) == NULL)
 		st = evc__refuse(-EVC_FAILED_PRECONDITION,
 				 "evc_run: no home loop");
 	if (st == 0 && o != NULL && o->reactor != NULL &&
-	    o->reactor != c->loop.home)
+	    o->reactor != evc__home(c))
 		st = evc__refuse(-EVC_INVALID_ARGUMENT,
 				 "evc_run: runs the home loop only");
 	if (st == 0)
-		st = may_run(c->loop.home, "evc_run");
+		st = may_run(evc__home(c), "evc_run");
 	if (st == 0)
 		st = evc__adopt_list(c, o);
 	if (st < 0)
 		return st;
-	j.reactor = c->loop.home;
+	j.reactor = evc__home(c);
 	evc__join_begin(&j, c, o);
 	return evc__join_drive(&j) ? evc__join_result(&j, ret_verdict) :
 				     evc__check(c, "evc_run");
@@ -170,7 +172,7 @@ has_work(evc_reactor *r)
 		return true;
 	sync_lock(&c->lock);
 	yes = r->n_loopers > 0 || r->n_runners > 0 || evc__hooks_due(c, r) ||
-	      (r == c->loop.home && evc__scope_join_due(c, evc__tid()));
+	      (r == evc__home(c) && evc__scope_join_due(c, evc__tid()));
 	sync_unlock(&c->lock);
 	return yes;
 }
@@ -237,7 +239,7 @@ evc_reactor_run(evc_reactor *r)
 	evc__stay_end(&in);
 	if (!evc__same_process(r->c))
 		return evc__check(r->c, __func__);
-	if (r == r->c->loop.home)
+	if (r == evc__home(r->c))
 		return 0;
 	/* Scopes with this loop as home lose the loop. */
 	evc__loop_waker_strand(r);

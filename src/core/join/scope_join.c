@@ -21,6 +21,14 @@ evc__scope_join_called(evc_coord *c)
 	evc__ring(c);
 }
 
+evc_reactor *
+evc__scope_join_reactor(const evc_coord *c)
+{
+	const struct evc__scope_join *sj = sync_load(&c->join.scope_join);
+
+	return sj != NULL && sj->active ? sj->j.reactor : evc__home(c);
+}
+
 bool
 evc__scope_join_due(const evc_coord *c, int not_of)
 {
@@ -28,7 +36,7 @@ evc__scope_join_due(const evc_coord *c, int not_of)
 	uint64_t w = sync_load_sc(&c->word);
 
 	if (sj == NULL || sj->ended == NULL ||
-	    (c->loop.home != NULL && c->loop.home->loop == NULL &&
+	    (evc__home(c) != NULL && evc__home(c)->loop == NULL &&
 	     sj->calling == 0))
 		return false; /* no `ended`, or no loop is left to call
 				 `ended` */
@@ -43,9 +51,9 @@ evc__scope_join_need(evc_coord *c)
 {
 	struct evc__scope_join *sj = sync_load(&c->join.scope_join);
 
-	if (c->loop.home != NULL && c->loop.home->loop == NULL)
+	if (evc__home(c) != NULL && evc__home(c)->loop == NULL)
 		return false;
-	if (c->loop.home == NULL && !evc__helper_need(c, false))
+	if (evc__home(c) == NULL && !evc__helper_need(c, false))
 		return false;
 	if (sj != NULL)
 		return true;
@@ -83,8 +91,8 @@ evc__scope_join_wake(evc_coord *c)
 {
 	if (sync_load(&c->join.scope_join) == NULL)
 		return;
-	if (c->loop.home != NULL)
-		evc__reactor_poke(c->loop.home);
+	if (evc__scope_join_reactor(c) != NULL)
+		evc__reactor_poke(evc__scope_join_reactor(c));
 	else
 		evc__helper_ring(c);
 }
@@ -114,8 +122,8 @@ evc__scope_join_why_not(const evc_coord *c)
 {
 	const struct evc__scope_join *sj = sync_load(&c->join.scope_join);
 
-	if (sj == NULL || !sj->active || c->loop.home == NULL ||
-	    c->loop.home->tid == evc__tid() || c->loop.home->loop == NULL)
+	if (sj == NULL || !sj->active || sj->j.reactor == NULL ||
+	    sj->j.reactor->tid == evc__tid() || sj->j.reactor->loop == NULL)
 		return NULL;
 	return "its end is to be told on another thread's loop";
 }

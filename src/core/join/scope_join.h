@@ -24,6 +24,10 @@ struct evc__scope_join {
 				cleared */
 };
 
+/* Lock held: the reactor that drives the scope join, or will drive the next: the
+   home.  NULL: the helper does.  A coordinator may get a home, or lose it,
+   while a scope join is in progress. */
+evc_reactor *evc__scope_join_reactor(const evc_coord *c);
 /* Lock held: make the scope join, and the helper thread if c has no home.
    false: no memory, no helper. */
 bool evc__scope_join_need(evc_coord *c);
@@ -35,7 +39,8 @@ evc_status evc__scope_join_for(evc_coord *c,
 /* Home loop's thread, no lock, in each turn: begin a scope join if c needs one.
    false: c is gone. */
 bool evc__scope_join_turn(evc_coord *c, const struct evc__frame *f);
-/* Helper thread, no lock, for c without a home: drive the scope join.
+/* Helper thread, no lock: drive the scope join that c has begun without a
+   home, and begin one while c has none.
    *ret_wait_ns: how long to sleep; *gone is set when c is freed meanwhile.
    false: c was freed. */
 bool evc__scope_join_serve(evc_coord *c, const bool *gone,

@@ -72,7 +72,7 @@ deliver_cleared(evc_coord *c, struct evc__scope_join *sj)
 	sj->calling = evc__tid();
 	v = sj->cleared;
 	sync_unlock(&c->lock);
-	evc__busy_begin(c->loop.home, c, BUSY_ENDED, c->name, &busy);
+	evc__busy_begin(evc__home(c), c, BUSY_ENDED, c->name, &busy);
 	call(sj->ended, c, &v, sj->arg);
 	evc__busy_end(&busy);
 	return true;
@@ -88,12 +88,12 @@ begin_scope_join(evc_coord *c, struct evc__scope_join *sj)
 	sj->active = true;
 	j->internal = true;
 	j->until_stop = true;
-	j->reactor = c->loop.home;
+	j->reactor = evc__home(c);
 	j->fn = scope_join_answered;
 	j->arg = sj;
 	sync_unlock(&c->lock);
 	evc__join_begin(j, c, NULL);
-	if (c->loop.home != NULL)
+	if (j->reactor != NULL)
 		evc__join_enter(j);
 	sync_lock(&c->lock);
 }
@@ -125,21 +125,23 @@ evc__scope_join_serve(evc_coord *c, const bool *gone, uint64_t *ret_wait_ns)
 	evc_verdict v;
 
 	*ret_wait_ns = SYNC_FOREVER;
-	if (sj == NULL || c->loop.home != NULL)
+	if (sj == NULL)
 		return true;
-	evc__log_errors(c);
+	if (evc__home(c) == NULL)
+		evc__log_errors(c);
 	sync_lock(&c->lock);
-	if (deliver_cleared(c, sj)) {
+	if (evc__home(c) == NULL && deliver_cleared(c, sj)) {
 		if (*gone)
 			return false;
 		evc__scope_join_called(c);
 		sync_lock(&c->lock);
 	}
-	if (needs_join(c, sj)) {
+	if (evc__home(c) == NULL && needs_join(c, sj)) {
 		begin_scope_join(c, sj);
 		evc__helper_hear(c, true);
 	}
-	if (sj->active && evc__join_look(&sj->j, ret_wait_ns)) {
+	if (sj->active && sj->j.reactor == NULL &&
+	    evc__join_look(&sj->j, ret_wait_ns)) {
 		evc__join_end(&sj->j);
 		evc__helper_hear(c, false);
 		v = sj->j.verdict;
@@ -190,7 +192,7 @@ evc__scope_join_drop(evc_coord *c)
 	if (sj == NULL)
 		return;
 	sync_lock(&c->lock);
-	if (sj->active && c->loop.home != NULL)
+	if (sj->active && sj->j.reactor != NULL)
 		evc__join_leave(&sj->j);
 	else if (sj->active)
 		evc__join_end(&sj->j);

@@ -55,9 +55,30 @@ evc__check_loop(const evc_coord *c, const char *func)
 		if (r->tid == evc__tid() && r->loop != NULL &&
 		    evc__depth(r->waker, NULL) > 0)
 			return evc__refuse(-EVC_FAILED_PRECONDITION,
-					   "%s: inside ev_run of loop %s it "
-					   "would deadlock",
-					   func, r->name);
+					   "%s: inside %s of loop %s it would "
+					   "deadlock",
+					   func,
+					   r->hosted ? "a turn" : "ev_run",
+					   r->name);
+	}
+	return 0;
+}
+
+evc_status
+evc__check_host(const evc_coord *c, const char *func)
+{
+	struct list *n, *tmp;
+
+	LIST_EACH(n, tmp, &c->loop.reactors) {
+		const evc_reactor *r = LIST_OF(n, evc_reactor, node);
+
+		if (r->hosted && r->tid == evc__tid() && r->loop != NULL)
+			return evc__refuse(
+				-EVC_FAILED_PRECONDITION,
+				"%s: loop %s is hosted, its own program has to "
+				"run it: join by evc_join_start or "
+				"evc_join_step",
+				func, r->name);
 	}
 	return 0;
 }

@@ -60,7 +60,7 @@ run_turn(evc_reactor *r)
 		return false;
 	if (!loopers_turn(r, &f, stopped))
 		return false;
-	if (r == c->loop.home && !evc__scope_join_turn(c, &f))
+	if (r == evc__home(c) && !evc__scope_join_turn(c, &f))
 		return false;
 	if (!evc__joins_turn(r, &f))
 		return false;

@@ -106,8 +106,8 @@ why_not(evc_coord *c)
 		return "no stop was requested";
 	if (sync_load(&c->life.abandoned))
 		return "it was abandoned before";
-	if (c->loop.home != NULL && c->loop.home->loop != NULL &&
-	    c->loop.home->tid != evc__tid())
+	if (evc__home(c) != NULL && evc__home(c)->loop != NULL &&
+	    evc__home(c)->tid != evc__tid())
 		return "the home is another thread's loop";
 	LIST_EACH(n, tmp, &c->loop.reactors) {
 		const evc_reactor *r = LIST_OF(n, evc_reactor, node);

@@ -123,7 +123,7 @@ check_scope_opts(const evc_coord *parent, const evc_scope_opts *o)
 static evc_status
 settle_in(evc_coord *s, const evc_scope_opts *o)
 {
-	evc_reactor *with = o->home != NULL ? o->home : s->parent->loop.home;
+	evc_reactor *with = o->home != NULL ? o->home : evc__home(s->parent);
 	evc_status st = 0;
 
 	if (with != NULL && !(o->config.flags & EVC_NO_HOME))
@@ -169,8 +169,8 @@ evc__scope_make(evc_coord *parent, const char *name, const evc_scope_opts *o,
 		evc__refgate_close(&s->life.gate);
 		evc__scope_join_drop(s);
 		evc__helper_end(s);
-		if (s->loop.home != NULL)
-			evc__reactor_release(s->loop.home);
+		if (evc__home(s) != NULL)
+			evc__reactor_release(evc__home(s));
 		evc__coord_destroy(s);
 		return st;
 	}

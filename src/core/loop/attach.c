@@ -125,14 +125,14 @@ enlist_or_free(evc_reactor *r, struct evc__loop_waker *lw, evc_reactor **ret)
 		reactor_free(r);
 		return st;
 	}
-	if (r->owner)
+	if (ret != NULL)
 		*ret = r;
 	return 0;
 }
 
 evc_status
 evc__reactor_attach(evc_coord *c, const char *name, struct ev_loop *loop,
-		    evc_reactor **ret)
+		    struct evc__host *host, evc_reactor **ret)
 {
 	struct evc__loop_waker *lw;
 	evc_reactor *r;
@@ -144,7 +144,7 @@ evc__reactor_attach(evc_coord *c, const char *name, struct ev_loop *loop,
 		return evc__refuse(-EVC_ALREADY_EXISTS,
 				   "this loop is attached as %s", r->name);
 	r = reactor_new(c, name);
-	lw = r != NULL ? evc__loop_waker_new(loop) : NULL;
+	lw = r != NULL ? evc__loop_waker_new(loop, host) : NULL;
 	if (lw == NULL) {
 		reactor_free(r);
 		return evc__refuse(-EVC_RESOURCE_EXHAUSTED,
@@ -156,7 +156,7 @@ evc__reactor_attach(evc_coord *c, const char *name, struct ev_loop *loop,
 
 evc_status
 evc__reactor_share(evc_coord *c, const char *name, evc_reactor *with,
-		   evc_reactor **ret)
+		   _Atomic(evc_reactor *) *ret)
 {
 	evc_reactor *r = reactor_new(c, name);
 	evc_status st;
@@ -166,10 +166,10 @@ evc__reactor_share(evc_coord *c, const char *name, evc_reactor *with,
 				   "no memory for a reactor");
 	/* *ret is set before r is on the loop_waker: afterwards the loop may
 	   turn r on another thread, and look whether r is the home. */
-	*ret = r;
-	st = enlist_or_free(r, with->waker, ret);
+	sync_store(ret, r);
+	st = enlist_or_free(r, with->waker, NULL);
 	if (st < 0)
-		*ret = NULL;
+		sync_store(ret, NULL);
 	return st;
 }
 
@@ -185,7 +185,7 @@ evc_reactor_attach(evc_coord *c, const char *name, struct ev_loop *loop,
 				 "the reactor");
 	if (st == 0)
 		st = evc__reactor_attach(c, name != NULL ? name : "loop", loop,
-					 ret_reactor);
+					 NULL, ret_reactor);
 	return evc__refuse_setup(c, __func__, st);
 }
 
@@ -264,11 +264,25 @@ evc__reactor_release(evc_reactor *r)
 	/* The home goes only when c is being freed; coordinators above may
 	   still look at c. */
 	sync_lock(&c->lock);
-	if (c->loop.home == r)
-		c->loop.home = NULL;
+	if (evc__home(c) == r)
+		sync_store(&c->loop.home, NULL);
 	sync_unlock(&c->lock);
 	evc__inbox_empty(r->inbox, c);
 	reactor_free(r);
+}
+
+/* The helper calls `ended`, and ends drains, in place of the home.  false: no
+   helper. */
+static bool
+leave_home(evc_coord *c)
+{
+	bool left;
+
+	sync_lock(&c->lock);
+	left = sync_load(&c->join.scope_join) == NULL ||
+	       evc__helper_need(c, false);
+	sync_unlock(&c->lock);
+	return left;
 }
 
 evc_status
@@ -286,7 +300,7 @@ evc_reactor_detach(evc_reactor *r)
 		return st;
 	if (r->tid != evc__tid())
 		why = "another thread's loop";
-	else if (r == r->c->loop.home)
+	else if (r == evc__home(r->c) && !r->hosted)
 		why = "the home stays until evc_free";
 	else if (r->frames != NULL)
 		why = "inside one of its own callbacks";
@@ -302,6 +316,10 @@ evc_reactor_detach(evc_reactor *r)
 		return evc__refuse(-EVC_FAILED_PRECONDITION,
 				   "evc_reactor_detach: %s", why);
 	c = r->c;
+	if (r == evc__home(c) && !leave_home(c))
+		return evc__refuse(-EVC_RESOURCE_EXHAUSTED,
+				   "evc_reactor_detach: no memory or no helper "
+				   "thread");
 	evc__reactor_release(r);
 	evc__later_run(c);
 	return 0;

@@ -294,7 +294,7 @@ add_stop_hook(evc_coord *c, const char *name, evc_fn *fn, void *arg,
 	h->fn = fn;
 	h->arg = arg;
 	h->reactor =
-		o != NULL && o->reactor != NULL ? o->reactor : c->loop.home;
+		o != NULL && o->reactor != NULL ? o->reactor : evc__home(c);
 	h->m.e.flags |= EVC_BACKGROUND;
 	sync_lock(&c->lock);
 	st = add_hook(c, h, o);

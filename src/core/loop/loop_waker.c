@@ -9,6 +9,7 @@
  * Atomics: `turning` of a reactor, `busy`, `marked`.
  */
 #include "core/core.h"
+#include "core/loop/host.h"
 #include "core/loop/post.h"
 
 #include "base/self.h"
@@ -255,7 +256,7 @@ evc__loop_waker_abandon(struct evc__loop_waker *lw)
 }
 
 struct evc__loop_waker *
-evc__loop_waker_new(struct ev_loop *loop)
+evc__loop_waker_new(struct ev_loop *loop, struct evc__host *host)
 {
 	struct evc__loop_waker *lw = sync_alloc(1, sizeof *lw);
 
@@ -265,6 +266,9 @@ evc__loop_waker_new(struct ev_loop *loop)
 	evc__self_has_loop = true;
 	lw->fork_generation = sync_load_relaxed(&evc__fork_generation);
 	lw->loop = loop;
+	lw->host = host;
+	if (host != NULL)
+		host->waker = lw;
 	lw->inboxes_end = &lw->inboxes;
 	list_init(&lw->stands);
 	sync_lock_init(&lw->lock);
@@ -276,7 +280,7 @@ evc__loop_waker_start(struct evc__loop_waker *lw)
 {
 	struct ev_loop *loop = lw->loop;
 
-	if (!descriptor_left())
+	if (lw->host == NULL && !descriptor_left())
 		return false;
 	evc__loop_waker_watch(lw, on_async);
 	/* Grow libev's list of pending events now, so that no dispatch that a
@@ -328,6 +332,7 @@ evc__loop_waker_join(struct evc__loop_waker *lw, evc_reactor *r)
 		r->waker = lw;
 		lw->owner = r->owner ? r : lw->owner;
 		r->loop = lw->loop;
+		r->hosted = lw->host != NULL;
 		r->tid = lw->tid;
 		lw->n++;
 	}
@@ -386,7 +391,10 @@ evc__loop_waker_send(struct evc__loop_waker *lw)
 	if (sync_load_relaxed(&evc__fork_generation) != lw->fork_generation)
 		return;
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);
-	ev_async_send(lw->loop, &lw->async);
+	if (lw->host != NULL)
+		evc__host_ring(lw->host);
+	else
+		ev_async_send(lw->loop, &lw->async);
 	pthread_setcancelstate(old, NULL);
 }
 

@@ -18,6 +18,8 @@
 #include "base/notify_set.h"
 #include "base/list.h"
 
+struct evc__host;
+
 /* A running callback of the library on the loop's thread, during which the
    loop_waker may be freed; a local variable of the callback. */
 struct evc__loop_waker_frame {
@@ -48,6 +50,7 @@ struct evc__loop_waker {
 	/* set at creation */
 	int tid;                 /* the loop's thread */
 	unsigned fork_generation;
+	struct evc__host *host;  /* of a hosted loop; NULL: a loop of libev's */
 	evc_reactor *owner;      /* the reactor that attached the loop */
 	/* loop thread only; but any thread that keeps a reactor in the table of
 	   listeners may send the ev_async */
@@ -95,8 +98,10 @@ struct evc__loop_waker {
 				    owner leaves */
 };
 
-/* Loop thread: make a loop_waker, not watching yet; NULL: no memory. */
-struct evc__loop_waker *evc__loop_waker_new(struct ev_loop *loop);
+/* Loop thread: make a loop_waker, not watching yet; NULL: no memory.  host:
+   NULL, or the host of the loop, which goes with the watchers. */
+struct evc__loop_waker *evc__loop_waker_new(struct ev_loop *loop,
+					    struct evc__host *host);
 /* Loop thread: watch the loop; false: no descriptor. */
 bool evc__loop_waker_start(struct evc__loop_waker *lw);
 /* Loop thread, outside ev_run: all that lives on the loop loses the loop; the
@@ -126,7 +131,8 @@ void evc__loop_waker_strand(evc_reactor *owner);
 /* Turn r soon.  For a thread inside tell() of r, or with the lock of r's
    coordinator. */
 void evc__loop_waker_ring(evc_reactor *r);
-/* Any thread, while the ev_async is active: send the ev_async. */
+/* Any thread, while the ev_async is active: send the ev_async, or ring the
+   host. */
 void evc__loop_waker_send(struct evc__loop_waker *lw);
 /* As evc__loop_waker_send, and the loop's thread then clears `asked` and rings
    the helper of the tree. */
@@ -160,6 +166,8 @@ void evc__depth_is_none(struct evc__loop_waker *lw);
 
 /* ---- loop_waker_watch.c ---- */
 
+/* Loop thread: the turn is over: measure the turn. */
+void evc__loop_waker_measure(struct evc__loop_waker *lw);
 /* Loop thread: start or stop the watchers, without ev_cleanup. */
 void evc__loop_waker_watch(struct evc__loop_waker *lw,
 		     void (*on_async)(struct ev_loop *loop, ev_async *w,

@@ -10,6 +10,7 @@
  * Locks: none; the lists belong to the loop's thread.
  */
 #include "core/core.h"
+#include "core/loop/host.h"
 
 void
 evc__loop_waker_ref(struct evc__loop_waker *lw, bool yes)
@@ -50,24 +51,23 @@ on_check(struct ev_loop *loop, ev_check *w, int revents)
 	sync_store_relaxed(&lw->turned, (uint64_t)(ev_now(loop) * 1e9));
 	sync_store_relaxed(&lw->n_turns, sync_load_relaxed(&lw->n_turns) + 1);
 	lw->began = sync_mono_coarse();
+	if (lw->host != NULL)
+		evc__host_feed(lw->host, &lw->async);
 }
 
 /* The coarse clock moves once in so long, or more often. */
 #define TICK_NS UINT64_C(10000000)
 
-/* The turn is over: the loop is about to wait for events.  A turn during which
-   the coarse clock has not moved is short, and is not measured.  Other turns
-   are measured from ev_now, which costs no look at a clock at their begin; the
-   coarse clock shows whether the wall clock was set meanwhile. */
-static void
-on_rest(struct ev_loop *loop, ev_prepare *w, int revents)
+/* A turn during which the coarse clock has not moved is short, and is not
+   measured.  Other turns are measured from ev_now, which costs no look at a
+   clock at their begin; the coarse clock shows whether the wall clock was set
+   meanwhile. */
+void
+evc__loop_waker_measure(struct evc__loop_waker *lw)
 {
-	struct evc__loop_waker *lw = w->data;
 	uint64_t coarse, took;
 
-	(void)loop;
-	(void)revents;
-	if (evc__loop_waker_inherited(lw) || lw->began == 0)
+	if (lw->began == 0)
 		return;
 	coarse = sync_mono_coarse() - lw->began;
 	if (coarse == 0)
@@ -78,6 +78,16 @@ on_rest(struct ev_loop *loop, ev_prepare *w, int revents)
 		took = coarse;
 	if (took > sync_load_relaxed(&lw->longest))
 		sync_store_relaxed(&lw->longest, took);
+}
+
+/* The loop is about to wait for events. */
+static void
+on_rest(struct ev_loop *loop, ev_prepare *w, int revents)
+{
+	(void)loop;
+	(void)revents;
+	if (!evc__loop_waker_inherited(w->data))
+		evc__loop_waker_measure(w->data);
 }
 
 /* In a child, at the loop's first turn after ev_loop_fork: before any wait. */
@@ -130,7 +140,8 @@ on_nested(struct ev_loop *loop, ev_prepare *w, int revents)
 }
 
 /* Start the watchers without a reference, so that they keep no ev_run going.
-   ev_cleanup, which is started elsewhere, needs no ev_unref. */
+   ev_cleanup, which is started elsewhere, needs no ev_unref.  On a hosted loop
+   the host takes the place of the ev_async, and tells the end of a turn. */
 void
 evc__loop_waker_watch(struct evc__loop_waker *lw,
 		      void (*on_async)(struct ev_loop *loop, ev_async *w,
@@ -142,8 +153,10 @@ evc__loop_waker_watch(struct evc__loop_waker *lw,
 	ev_async_init(&lw->async, on_async);
 	ev_set_priority(&lw->async, EV_MAXPRI);
 	lw->async.data = lw;
-	ev_async_start(loop, &lw->async);
-	ev_unref(loop);
+	if (lw->host == NULL) {
+		ev_async_start(loop, &lw->async);
+		ev_unref(loop);
+	}
 	ev_check_init(&lw->check, on_check);
 	ev_set_priority(&lw->check, EV_MAXPRI);
 	lw->check.data = lw;
@@ -156,8 +169,10 @@ evc__loop_waker_watch(struct evc__loop_waker *lw,
 	ev_prepare_init(&lw->rest, on_rest);
 	ev_set_priority(&lw->rest, EV_MINPRI);
 	lw->rest.data = lw;
-	ev_prepare_start(loop, &lw->rest);
-	ev_unref(loop);
+	if (lw->host == NULL) {
+		ev_prepare_start(loop, &lw->rest);
+		ev_unref(loop);
+	}
 	ev_prepare_init(&lw->nested, on_nested);
 	ev_set_priority(&lw->nested, EV_MAXPRI);
 	lw->nested.data = lw;
@@ -165,6 +180,18 @@ evc__loop_waker_watch(struct evc__loop_waker *lw,
 	   needed. */
 	evc__loop_waker_watch_nested(lw);
 	evc__loop_waker_unwatch_nested(lw);
+}
+
+/* A host that a fork child has inherited stays, and does nothing. */
+static void
+end_host(struct evc__loop_waker *lw)
+{
+	struct evc__host *h = lw->host;
+
+	(void)ev_clear_pending(h->loop, &lw->async);
+	lw->host = NULL;
+	if (!evc__forked_since(h->fork_generation))
+		evc__host_end(h);
 }
 
 void
@@ -176,11 +203,15 @@ evc__loop_waker_unwatch(struct evc__loop_waker *lw)
 	ev_ref(loop);
 	ev_fork_stop(loop, &lw->forked);
 	ev_ref(loop);
-	ev_prepare_stop(loop, &lw->rest);
-	ev_ref(loop);
 	ev_check_stop(loop, &lw->check);
-	ev_ref(loop);
-	ev_async_stop(loop, &lw->async);
+	if (lw->host != NULL) {
+		end_host(lw);
+	} else {
+		ev_ref(loop);
+		ev_prepare_stop(loop, &lw->rest);
+		ev_ref(loop);
+		ev_async_stop(loop, &lw->async);
+	}
 	lw->loop = NULL;
 }
 

@@ -62,7 +62,7 @@ evc__reactor_here(const evc_coord *c, evc_reactor *preferred)
 		r = LIST_OF(n, evc_reactor, node);
 		if (r->tid != evc__tid() || r->loop == NULL)
 			continue;
-		if (r == preferred || (preferred == NULL && r == c->loop.home))
+		if (r == preferred || (preferred == NULL && r == evc__home(c)))
 			return r;
 		if (preferred == NULL && found == NULL)
 			found = r;
@@ -103,13 +103,13 @@ evc__reactor_usable(const evc_reactor *r, const char *func)
 evc_reactor *
 evc_home(const evc_coord *c)
 {
-	return c != NULL ? c->loop.home : NULL;
+	return c != NULL ? evc__home(c) : NULL;
 }
 
 struct ev_loop *
 evc_reactor_loop(const evc_reactor *r)
 {
-	return r != NULL ? r->loop : NULL;
+	return r != NULL && !r->hosted ? r->loop : NULL;
 }
 
 evc_coord *

@@ -11,6 +11,7 @@
 #include "base/list.h"
 #include "base/sync.h"
 #include "core/loop/loop_waker.h"
+#include "core/loop/timer.h"
 #include "core/stop/listener.h"
 #include "core/member/member.h"
 
@@ -60,7 +61,7 @@ struct evc__task_late {
 	uint64_t due;      /* time of the next walk */
 	uint64_t next;     /* ... after the walk that goes on */
 	uint64_t armed_for;
-	ev_timer timer;
+	struct evc__timer timer;
 	struct evc__stand stand;
 };
 
@@ -122,7 +123,9 @@ struct evc__looper_ops {
 
 /* This part of a coordinator. */
 struct evc__coord_loop {
-	evc_reactor *home;   /* lock; set at creation, until its loop goes */
+	/* atomic: set at creation, or by the first hosted reactor, under the
+	   lock -> any thread; until its loop goes */
+	_Atomic(evc_reactor *) home;
 	bool no_home;        /* set at creation: EVC_NO_HOME */
 	/* lock */
 	struct list reactors;
@@ -138,6 +141,7 @@ struct evc_reactor {
 	struct evc__loop_waker *waker;
 	bool owner;                 /* of the loop_waker: this reactor attached
 				       the loop */
+	bool hosted;                /* `loop` is the inner loop of a host */
 	int tid;                    /* the loop's thread */
 	char name[48];
 	evc_loop_ref *inbox;              /* see post.h; outlives r */
@@ -216,11 +220,22 @@ evc__task_intact(const evc_reactor *r, const evc_task *t)
 	return t->reactor_ == r && t->next_ != NULL && t->next_->prev_ == t;
 }
 
+/* Loop thread: the time for ages of tasks.  The inner loop of a host has the time
+   of its last turn only. */
+static inline double
+evc__reactor_now(const evc_reactor *r)
+{
+	return __builtin_expect(r->hosted, 0) ? (double)sync_real() / 1e9 :
+						ev_now(r->loop);
+}
+
+/* host: NULL, or that of the loop. */
 evc_status evc__reactor_attach(evc_coord *c, const char *name,
-			       struct ev_loop *loop, evc_reactor **ret);
+			       struct ev_loop *loop, struct evc__host *host,
+			       evc_reactor **ret);
 /* Any thread: a reactor of c that shares the watchers of another reactor. */
 evc_status evc__reactor_share(evc_coord *c, const char *name,
-			      evc_reactor *with, evc_reactor **ret);
+			      evc_reactor *with, _Atomic(evc_reactor *) *ret);
 /* Loop thread, or any thread when r shares and nothing lives on r: take r off
    its loop and free r. */
 void evc__reactor_release(evc_reactor *r);

@@ -156,6 +156,7 @@ world_make(struct world *w)
 	w->handle = evc_loop_of(w->home);
 	OK(evc_signals_start(w->c, &signals));
 	OK(evc_reactor_attach(w->c, "other", w->other_loop, &w->other));
+	OK(evc_reactor_foreign(w->c, "hosted", &w->fd, &w->hosted));
 	OK(evc_scope_new(w->c, "scope", NULL, &w->scope));
 	OK(evc_hold_begin(w->scope, "of the scope", NULL, &w->hold));
 	OK(evc_scope_ready(w->scope));
@@ -226,6 +227,7 @@ world_end(struct world *w)
 	OK(evc_cond_free(w->cond));
 	OK(evc_free(w->scope));
 	OK(evc_reactor_detach(w->other));
+	OK(evc_reactor_detach(w->hosted));
 	evc_loop_release(w->handle);
 	OK(evc_free(w->c));
 	ev_loop_destroy(w->loop);
