@@ -341,6 +341,8 @@ bench_pool_trip(void);
 void
 bench_post(void);
 void
+bench_hosted(void);
+void
 bench_workers(void);
 void
 bench_cluster_threads(void);

@@ -71,6 +71,7 @@ static const struct group {
 	{ "pool", bench_pool, "tiny jobs through the pool" },
 	{ "trip", bench_pool_trip, "one job to the pool and back" },
 	{ "post", bench_post, "functions posted to a loop" },
+	{ "hosted", bench_hosted, "rings and turns on a loop not libev's" },
 	{ "workers", bench_workers, "metrics; the stop of blocked workers" },
 	{ "cluster-threads", bench_cluster_threads,
 	  "functions scheduled on four threads" },

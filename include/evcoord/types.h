@@ -192,7 +192,10 @@ enum {
 	   EVC_DEADLINE_EXCEEDED. */
 	EVC_JOIN_IGNORE_LIVE = 1 << 17,
 	/* Before a stop the join is refused with -EVC_FAILED_PRECONDITION. */
-	EVC_JOIN_STRICT = 1 << 18
+	EVC_JOIN_STRICT = 1 << 18,
+	/* The join waits for a stop first, as evc_run does, even when no member
+	   is alive. */
+	EVC_JOIN_UNTIL_STOP = 1 << 28
 };
 
 /* evc_signals_opts.flags */

@@ -129,7 +129,7 @@ struct evc__join {
 				     dereferenced then */
 	bool self_here;           /* self is a member of c itself */
 	int tid;
-	bool until_stop;
+	bool until_stop;          /* also by EVC_JOIN_UNTIL_STOP */
 	bool internal;            /* the library's own: scope_join.c */
 	bool stepped;             /* step.c: the grace counts from the stop
 				     alone */

@@ -23,7 +23,8 @@
 #include "base/text.h"
 
 #define ALL_JOIN_FLAGS \
-	(EVC_JOIN_STOP_FIRST | EVC_JOIN_IGNORE_LIVE | EVC_JOIN_STRICT)
+	(EVC_JOIN_STOP_FIRST | EVC_JOIN_IGNORE_LIVE | EVC_JOIN_STRICT | \
+	 EVC_JOIN_UNTIL_STOP)
 
 evc_status
 evc__join_check(evc_coord *c, const evc_join_opts *o, const char *func)
@@ -61,6 +62,7 @@ evc__join_begin(struct evc__join *j, evc_coord *c, const evc_join_opts *o)
 	j->c = c;
 	if (o != NULL)
 		j->opts = *o;
+	j->until_stop |= (j->opts.flags & EVC_JOIN_UNTIL_STOP) != 0;
 	j->tid = evc__tid();
 	j->start_ns = evc__now(c);
 	list_init(&j->here);

@@ -75,9 +75,9 @@ evc__check_host(const evc_coord *c, const char *func)
 		if (r->hosted && r->tid == evc__tid() && r->loop != NULL)
 			return evc__refuse(
 				-EVC_FAILED_PRECONDITION,
-				"%s: loop %s is hosted, its own program has to "
-				"run it: join by evc_join_start or "
-				"evc_join_step",
+				"%s: loop %s is hosted, and the program runs "
+				"it: join by evc_join_start, with "
+				"EVC_JOIN_UNTIL_STOP in place of evc_run",
 				func, r->name);
 	}
 	return 0;

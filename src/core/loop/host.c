@@ -118,13 +118,21 @@ evc__host_end(struct evc__host *h)
 void
 evc__host_ring(struct evc__host *h)
 {
-	if (sync_xchg(&h->rung, true))
-		return;
-	sync_store_relaxed(&h->rung_ns, sync_mono_coarse());
-	sync_fd_write(h->wake);
+	/* The time first: a report never sees the flag with the time of an
+	   earlier ring. */
+	if (!sync_load_relaxed(&h->rung))
+		sync_store_relaxed(&h->rung_ns, sync_mono_coarse());
+	if (!sync_xchg(&h->rung, true))
+		sync_fd_write(h->wake);
 }
 
 /* ---- turns ---- */
+
+double
+evc__host_now(void)
+{
+	return (double)sync_real() / 1e9;
+}
 
 void
 evc__host_feed(struct evc__host *h, ev_async *rung)

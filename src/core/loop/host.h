@@ -58,6 +58,8 @@ void evc__host_end(struct evc__host *h);
 /* Any thread, also in a signal handler, while h cannot go: a turn is to
    follow. */
 void evc__host_ring(struct evc__host *h);
+/* The wall clock in seconds, as ev_now has it. */
+double evc__host_now(void) __attribute__((cold));
 /* Loop thread, in each iteration of the inner loop, before all callbacks: feed
    the inner loop with the ring and the due timers. */
 void evc__host_feed(struct evc__host *h, ev_async *rung);

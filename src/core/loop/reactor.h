@@ -225,7 +225,7 @@ evc__task_intact(const evc_reactor *r, const evc_task *t)
 static inline double
 evc__reactor_now(const evc_reactor *r)
 {
-	return __builtin_expect(r->hosted, 0) ? (double)sync_real() / 1e9 :
+	return __builtin_expect(r->hosted, 0) ? evc__host_now() :
 						ev_now(r->loop);
 }
 

@@ -223,10 +223,27 @@ START_TEST(loopers_tick_in_time_and_back_to_back)
 }
 END_TEST
 
+/* ---- in place of evc_run ---- */
+
+START_TEST(a_join_UNTIL_STOP_has_no_answer_before_the_stop)
+{
+	evc_join_opts opts = { .flags = EVC_JOIN_UNTIL_STOP };
+	struct answer a = { .came = false };
+
+	OK(evc_join_start(c, on_answer, &a, &opts));
+	host_settle(&h);
+	ck_assert(!a.came); /* though no member is alive */
+	OK(evc_request_stop(c, 0, NULL));
+	HOST_UNTIL(&h, a.came);
+	ck_assert_int_eq(a.code, 0);
+}
+END_TEST
+
 API_MAIN_WITH("hosted", set_up, tear_down,
 	      the_first_hosted_reactor_is_the_home_and_has_no_loop,
 	      a_descriptor_without_work_is_not_readable,
 	      a_stop_makes_the_descriptor_readable_and_a_turn_tells_everything,
 	      late_tasks_are_told_by_the_timer_of_the_reactor,
 	      posts_of_other_threads_come,
-	      loopers_tick_in_time_and_back_to_back)
+	      loopers_tick_in_time_and_back_to_back,
+	      a_join_UNTIL_STOP_has_no_answer_before_the_stop)
