@@ -173,8 +173,13 @@ END
 	fi
 fi
 
-names=$(sed -n 's/^evc_\([a-z_]*\)(.*/evc_\1/p; s/^EVC_API.*[ *]\(evc_[a-z_]*\)(.*/\1/p' \
-	"$includedir"/evcoord/*.h "$includedir"/evcoord/*/*.h)
+# The functions of the adapters, all inline, are in evcoord-loops(7) alone.
+adapters='/(adapter|glib|uv|event|sdevent)\.h$'
+names=$(ls "$includedir"/evcoord/*.h "$includedir"/evcoord/*/*.h |
+	grep -vE "$adapters" | xargs sed -n \
+	's/^evc_\([a-z_]*\)(.*/evc_\1/p; s/^EVC_API.*[ *]\(evc_[a-z_]*\)(.*/\1/p')
+[ "$(ls "$includedir"/evcoord/ | grep -c '\.hpp$')" = 2 ] ||
+	die "the adapters in C++ are missing"
 [ -n "$names" ] || die "no function was found in $includedir/evcoord"
 for name in $names; do
 	page=$mandir/man3/$name.3

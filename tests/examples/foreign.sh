@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 #
-# The examples "foreign_loop" and "foreign_epoll": programs without libev that
-# stop by two descriptors, whether they ask for it or a signal does.
+# The example "foreign_loop": a program without libev that stops by two
+# descriptors, whether the program asks for it or a signal does.
 . "$(dirname "$0")/common.sh"
 
 # by_signal EXPECTED PROGRAM ARGUMENT...: like try, but SIGTERM ends it, and its
@@ -43,11 +43,8 @@ by_signal() {
 printf 'some\ninput\n' >"$tmp/input"
 try 0 foreign_loop foreign_loop <"$tmp/input"
 by_signal foreign_loop-signal foreign_loop
-try 0 foreign_epoll foreign_epoll 0.05
-by_signal foreign_epoll-signal foreign_epoll 1000
-try 2 foreign_epoll-usage foreign_epoll soon
 
-# The first one is there to show how little it takes.
+# It is there to show how little it takes.
 n=$(awk -f "$(dirname "$0")/../lint/strip.awk" \
 	"$(dirname "$0")/../../examples/foreign_loop.c" |
 	sed 's/^[^:]*:[0-9]*://' | grep -c '[^[:space:]]')

@@ -95,6 +95,8 @@ rm -r "$tmp/build/src/core" "$tmp/build/src/base"
 bites layering "is named as" $file '#include "core.h"'
 mkdir "$copy/src/other"
 bites layering "stands in no line" src/other/other.c '#include <errno.h>'
+bites layering "adapter.h alone" include/evcoord/uv.h '#include <evcoord/pool.h>'
+bites layering "an adapter" $file '#include <evcoord/uv.h>'
 bites layering "no event library" include/evcoord/types.h '#include <ev.h>'
 bites layering "not in a stable header" include/evcoord/redis.h \
 	'#include <evcoord/unstable/engine.h>'
@@ -174,6 +176,7 @@ bites headers "version.h" include/evcoord/version.h \
 
 edited documented "no comment says Thread:" include/evcoord/join.h \
 	's/ \* Thread: / * thread: /'
+edited documented "says not all" include/evcoord/uv.h 's/^ \* Since: .*/ */'
 edited documented "evc_free" man/evc_new.3 '/^\.Nm evc_free/d'
 edited documented "evc_free" man/stubs '/^evc_free/d'
 edited documented "evc_hold_end EVC_NOT_FOUND" man/evc_hold_begin.3 \
@@ -236,6 +239,10 @@ bites stopcode "lines of stop code, 40 are allowed" examples/server.c \
 	"/* stop: */
 $(seq 41 | sed 's/.*/static int p&;/')
 /* :stop */"
+bites stopcode "lines of stop code, 6 are allowed" examples/loop_uv.c \
+	'/* stop: */
+extern int p;
+/* :stop */'
 bites stopcode "dnsd_udp.c" examples/dnsd_udp.c \
 	'static void p(void) { evc_progress(""); }'
 bites stopcode "is not closed" examples/dnsd_tcp.c '/* stop: */'

@@ -82,8 +82,42 @@ words() {
 	echo "(^|[^A-Za-z0-9_])($1)"
 }
 
+# The headers that need those of another loop.
+adapters="glib uv event sdevent asio qt"
+
+adapter_headers() {
+	for host in $adapters; do
+		ls include/evcoord/"$host".h*
+	done
+}
+
 public_headers() {
-	ls include/evcoord.h include/evcoord/*.h include/evcoord/*/*.h
+	adapter_headers >"$tmp/adapters"
+	ls include/evcoord.h include/evcoord/*.h include/evcoord/*/*.h |
+		grep -vxF -f "$tmp/adapters"
+}
+
+# of_host HOST: sets host_flags and host_libs, for programs with that adapter;
+# false when the library is not there.  Its headers are not ours to judge.
+of_host() {
+	case $1 in
+	glib) package=glib-2.0 ;;
+	uv) package=libuv ;;
+	event) package=libevent ;;
+	sdevent) package=libsystemd ;;
+	qt) package=Qt5Core ;;
+	asio)
+		host_flags= host_libs=
+		# The sanitizer does not know its fences.
+		[ "$EVC_SANITIZERS" != thread ] ||
+			host_flags=-DASIO_DISABLE_FENCED_BLOCK
+		echo '#include <asio/io_context.hpp>' |
+			${CXX:-c++} -x c++ -fsyntax-only - 2>/dev/null
+		return ;;
+	esac
+	host_flags=$(${PKG_CONFIG:-pkg-config} --cflags $package 2>/dev/null) &&
+		host_libs=$(${PKG_CONFIG:-pkg-config} --libs $package) || return
+	host_flags=$(echo "$host_flags" | sed 's/-I/-isystem /g')
 }
 
 # headers_of LIBRARY: its public headers.

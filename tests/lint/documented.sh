@@ -31,6 +31,21 @@ for header in $(public_headers); do
 	}' "$header"
 done | broken_lines "comments of public functions"
 
+# The three calls of each adapter, which are inline.
+for header in $(adapter_headers); do
+	awk '
+	/^ \*\/$/ { ends = FNR }
+	/^ \* (Thread|Ownership|Returns|Since):/ { said++ }
+	/^evc_[a-z]+_(attach|detach|run|exec)\(/ {
+		if (ends != FNR - 2 || said != 4)
+			print FILENAME ":" FNR ": its comment says not all"
+		calls++
+		said = 0
+	}
+	END { if (calls != 3) print FILENAME ": " calls " calls, not 3" }
+	' "$header"
+done | broken_lines "comments of adapters"
+
 api_names $(public_headers) >"$tmp/declared"
 [ -s "$tmp/declared" ] || broken "no EVC_API declaration was found"
 

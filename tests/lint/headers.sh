@@ -4,7 +4,8 @@
 # Each public header compiles alone: as C99 and as C++11, pedantic and
 # without a warning, with and without the inline stop check, optimised or not,
 # and next to libevent's headers.  None brings in ev.h.  The version is the
-# same in all its forms.  Against the built library a program links whose stop
+# same in all its forms.  The adapters compile in the same way, where the library
+# of their loop is there.  Against the built library a program links whose stop
 # check is not inlined.
 . "$(dirname "$0")/common.sh"
 need include/evcoord.h include/evcoord/types.h
@@ -50,6 +51,25 @@ for header in $(public_headers); do
 			>"$tmp/t.c"
 		each_language "-O0"
 	fi
+done
+
+# The adapters, where the library of their loop is there.
+for header in $(adapter_headers); do
+	host=${header##*/}
+	host=${host%.h*}
+	language=${header#*.}
+	if ! of_host "$host" || { [ -z "$CXX" ] && [ $language = hpp ]; }; then
+		echo "not tried: $header"
+		continue
+	fi
+	printf '#include <%s>\n#include <%s>\nextern int not_empty;\n' \
+		"${header#include/}" "${header#include/}" >"$tmp/t.c"
+	own="-D_GNU_SOURCE -fPIC -fsyntax-only $flags $host_flags"
+	# shellcheck disable=SC2086
+	[ $language = hpp ] || compiles ${CC:-cc} -std=c99 $own "$tmp/t.c"
+	# shellcheck disable=SC2086
+	[ -z "$CXX" ] || compiles $CXX -x c++ -std=c++11 -Wold-style-cast $own \
+		"$tmp/t.c"
 done
 
 # What a user writes with the macros; in C++ too.

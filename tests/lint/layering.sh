@@ -12,7 +12,8 @@
 #				  what is named below
 #	cluster, redis          likewise, and wire and engine
 #	include/evcoord         public headers alone, never ev.h; those in unstable
-#				  by each other only
+#				  by each other only; the adapters, with the
+#				  headers of their loop, by nothing
 #	examples, bench,        public headers alone, and files of their own
 #	  tests/api, tests/seeds  or of tests/support, seam.h aside
 # Private headers are always named with their room: "room/file.h", or
@@ -84,6 +85,17 @@ includes $(public_headers) | awk '
 	$3 ~ /\/unstable\// && $1 !~ /\/unstable\// {
 		print $1 ":" $2 ": " substr($3, 2) ": not in a stable header"
 	}' | broken_lines "public headers"
+
+# Each adapter stands on adapter.h, and on no other header of ours.
+includes $(adapter_headers) | awk '
+	$3 ~ /^"/ || ($3 ~ /^<evcoord/ && $3 != "<evcoord/adapter.h") {
+		print $1 ":" $2 ": " substr($3, 2) ": adapter.h alone"
+	}' | broken_lines "adapters"
+# shellcheck disable=SC2046
+includes $(find src tools -name '*.[ch]') $(public_headers) | awk '
+	$3 ~ /^.evcoord\/(adapter|glib|uv|event|sdevent|asio|qt)\./ {
+		print $1 ":" $2 ": " substr($3, 2) ": an adapter"
+	}' | broken_lines "adapters are for programs alone"
 
 find examples bench tests/api tests/seeds tests/stress -name '*.[ch]' \
 	>"$tmp/outside"

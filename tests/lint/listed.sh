@@ -24,7 +24,7 @@ while read -r file; do
 	grep -qxF -e "$file" ${other:+-e "$other"} "$tmp/listed" || echo "$file"
 done | broken_lines "in no Makemodule.am"
 
-for script in $(find tests/cxx tests/examples tests/lint -name '*.sh'); do
+for script in $(find tests/adapters tests/cxx tests/examples tests/lint -name '*.sh'); do
 	head -n 1 "$script" | grep -q '^#!' || continue
 	[ -x "$script" ] || echo "$script"
 done | broken_lines "a script that is not executable"

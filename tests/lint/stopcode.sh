@@ -5,15 +5,17 @@
 # examples/dnsd*.c it stands between /* stop: */ and /* :stop */; each has at
 # most 40 lines of it, blank ones and comments left out, and nothing of evcoord
 # is called outside, the timeline excepted: a server that draws none stops as
-# well.  doc/tutorial.md shows every line of the first.
+# well.  doc/tutorial.md shows every line of the first.  In the small servers on
+# other loops, examples/loop_*, it has 6 lines at most: the coordinator, its
+# attach, signals, run and end; beside them stand the members, which work.
 . "$(dirname "$0")/common.sh"
-need examples/server.c examples/dnsd.c
+need examples/server.c examples/dnsd.c examples/loop_glib.c
 
-# budget NAME MOST FILE...: the stop code of one program; its lines are noted
-# in $tmp/NAME.marked.
+# budget NAME MOST BESIDE FILE...: the stop code of one program; its lines are
+# noted in $tmp/NAME.marked.  BESIDE: the calls that it does not count.
 budget() {
-	name=$1 most=$2
-	shift 2
+	name=$1 most=$2 beside=$3
+	shift 3
 	: >"$tmp/$name.marked"
 	awk '
 		FNR == 1 {
@@ -41,7 +43,7 @@ budget() {
 	[ -s "$tmp/$name.marked" ] || broken "$1: no stop code is marked"
 
 	code "$@" | awk -v marked="$tmp/$name.marked" -v most="$most" \
-		-v count="$tmp/count" '
+		-v beside="$beside" -v count="$tmp/count" '
 		BEGIN { while ((getline line < marked) > 0) inside[line] = 1 }
 		{
 			at = $0
@@ -55,7 +57,7 @@ budget() {
 				next
 			}
 			line = $0
-			gsub(/evc_trace_(start|stop|write)[ \t]*\(/, "")
+			gsub("evc_(" beside ")[ \t]*\\(", "")
 			if (/(^|[^A-Za-z0-9_])evc_[a-z_]+[ \t]*\(/)
 				print at ":" line
 		}
@@ -70,8 +72,14 @@ budget() {
 	echo "lines of stop code in $name: $(cat "$tmp/count")"
 }
 
-budget server 40 examples/server*.[ch]
-budget dnsd 40 examples/dnsd*.[ch]
+timeline='trace_start|trace_stop|trace_write'
+budget server 40 "$timeline" examples/server*.[ch]
+budget dnsd 40 "$timeline" examples/dnsd*.[ch]
+work='task_begin|task_end|thread_start|looper_start|wait_for_stop|last_error'
+for file in examples/loop_*.c*; do
+	name=${file##*/}
+	budget "${name%.c*}" 6 "$work" "$file" examples/loops.h
+done
 
 # The tutorial shows them all, indented as it likes.
 sed 's/^[[:space:]]*//' doc/tutorial.md >"$tmp/tutorial"
