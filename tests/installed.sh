@@ -173,6 +173,12 @@ END
 	fi
 fi
 
+# What is not installed has no page.
+for page in man1/evc-worker.1 man1/evc-cluster.1 man3/evc_redis_engine.3 \
+	man7/evcoord-redis.7; do
+	[ -e "$libdir/pkgconfig/evcoord-redis.pc" ] || [ ! -e "$mandir/$page" ] ||
+		die "$page is of a library that is not installed"
+done
 # The functions of the adapters, all inline, are in evcoord-loops(7) alone.
 adapters='/(adapter|glib|uv|event|sdevent)\.h$'
 names=$(ls "$includedir"/evcoord/*.h "$includedir"/evcoord/*/*.h |

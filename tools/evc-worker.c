@@ -37,7 +37,7 @@ struct objects {
 	unsigned n_functions;
 };
 
-static _Noreturn void
+static _Noreturn void __attribute__((format(printf, 2, 3)))
 die(int status, const char *fmt, ...)
 {
 	va_list ap;

@@ -178,7 +178,7 @@ evc__text_int(struct text *t, int64_t v)
 }
 
 /* A line ends at the end of fmt only. */
-static void
+static void __attribute__((format(printf, 2, 0)))
 lines_vfmt(struct text *t, const char *fmt, va_list ap)
 {
 	size_t n = strlen(fmt);

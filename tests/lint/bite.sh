@@ -7,7 +7,7 @@
 
 copy=$tmp/copy
 mkdir "$copy" || exit 99
-cp -R Makefile.am configure.ac NEWS README bootstrap .ci m4 bench examples include doc \
+cp -R Makefile.am abi configure.ac debian NEWS README bootstrap .ci m4 bench examples include doc \
 	man src tests tools "$copy" || exit 99
 chmod -R u+w "$copy"
 EVC_TOP_SRCDIR=$copy
@@ -195,6 +195,8 @@ bites documented "more than 150 lines" README "$(seq 150)"
 edited documented "graceful shutdown" README '1s/graceful//'
 edited documented "doc/nothing.md" README 's/(doc.tutorial.md)/(doc\/nothing.md)/'
 edited documented "README: doc/tutorial.md" README 's/(doc.tutorial.md)//'
+bites installed "not 0.2.99" include/evcoord/version.h \
+	'#define EVC_VERSION_STRING "0.2.99"'
 bites documented "evc_nothing" man/stubs 'evc_nothing evc_new'
 edited documented "evc_free" man/evcoord-threads.7 '/^evc_free\t/d'
 
@@ -231,6 +233,15 @@ edited $manual "README: README.1.c: status 1" README 's/return status;/return 1;
 EVC_MANUAL=doc/tutorial.md
 edited $manual "tutorial.md.2.c: status 0" $EVC_MANUAL 's/(record), true/(record) - 1, true/'
 unset EVC_MANUAL
+if command -v abidiff >/dev/null && [ -e "$build/src/.libs/libevcoord.so" ]; then
+	for edit in "s/evc_new\([@']\)/evc_gone\1/g" s/=.3712./="'3776'"/ \
+		"/'evc_status'/s/95e97e5e/f0981eeb/"; do
+		xz -dc abi/libevcoord.abi.xz | sed "$edit" |
+			xz >"$copy/abi/libevcoord.abi.xz"
+		finds abi "cannot run with it"
+	done
+	restore abi/libevcoord.abi.xz
+fi
 EVC_TOP_BUILDDIR=$tmp/build
 
 bites stopcode "server.c" examples/server.c 'static void p(void) { evc_free(c); }'

@@ -11,7 +11,7 @@ need Makefile.am src/Makemodule.am tests/Makemodule.am
 cat Makefile.am ./*/Makemodule.am | sed 's/#.*//' | tr -s ' \t\\=()' '\n' |
 	sort -u >"$tmp/listed"
 
-find src include tools tests examples bench man doc -type f \
+find src include tools tests examples bench man doc abi debian -type f \
 	! -name Makemodule.am ! -path '*/.*' \
 	! -name '*.o' ! -name '*.lo' ! -name '*.l?a' ! -name '*.a' \
 	! -name '*.log' ! -name '*.trs' ! -name '*~' | sort |

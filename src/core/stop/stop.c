@@ -254,7 +254,7 @@ evc_request_stop_at(evc_coord *c, evc_status code, const char *text,
 }
 
 /* evc_fail_at with a va_list. */
-static evc_status
+static evc_status __attribute__((format(printf, 7, 0)))
 vfail(evc_coord *c, evc_status code, int err, const char *file, int line,
       const char *func, const char *fmt, va_list ap)
 {

@@ -42,7 +42,7 @@ evc__args_text(struct redis_args *a, const char *text)
 
 /* Append formatted bytes to the buffer, without a word of their own.  Returns
    how many. */
-static size_t
+static size_t __attribute__((format(printf, 2, 0)))
 append_vfmt(struct redis_args *a, const char *fmt, va_list ap)
 {
 	char none[1];

@@ -1,0 +1,61 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# An installation of this build, below a temporary folder, is whole: what
+# make installcheck asks, and the program of README is built with pkg-config,
+# with CMake and with meson.  The version is the same everywhere.
+. "$(dirname "$0")/common.sh"
+need debian/tests/readme tests/installed.sh README
+
+version=$(sed -n 's/^#define EVC_VERSION_STRING "\(.*\)"$/\1/p' \
+	include/evcoord/version.h | tail -n 1)
+sed -n '/^[0-9][0-9.]*$/p' NEWS | head -n 1 | grep -vxF "$version" |
+	broken_lines "the first version in NEWS is not $version"
+sed -n '1s/^evcoord (\(.*\)) .*/\1/p' debian/changelog |
+	grep -vxF "$version" |
+	broken_lines "the first version in debian/changelog is not $version"
+
+[ -e "$build/Makefile" ] || verdict
+tree=$tmp/tree
+${MAKE:-make} -C "$build" install DESTDIR="$tree" >"$tmp/said" 2>&1 || {
+	cat "$tmp/said"
+	exit 1
+}
+# where NAME: a folder of the installation.
+where() {
+	sed -n "s|^$1 = ||p" "$build/Makefile" | head -n 1
+}
+prefix=$(where prefix)
+libdir=$tree$(where EVC_LIBDIR)
+mandir=$tree$prefix/share/man
+docdir=$tree$prefix/share/doc/evcoord
+PKG_CONFIG_PATH=$libdir/pkgconfig
+PKG_CONFIG_SYSROOT_DIR=$tree
+EVC_RPATH=$libdir
+EVC_README=$docdir/README
+CMAKE_PREFIX_PATH=$tree$prefix
+export PKG_CONFIG_PATH PKG_CONFIG_SYSROOT_DIR EVC_RPATH EVC_README \
+	CMAKE_PREFIX_PATH
+
+LD_LIBRARY_PATH=$libdir libdir=$libdir includedir=$tree$prefix/include mandir=$mandir \
+	version=$version sh tests/installed.sh ||
+	broken "tests/installed.sh fails"
+for tool in pkg-config cmake meson; do
+	command -v $tool >/dev/null || { missing="$missing $tool"; continue; }
+	sh debian/tests/readme $tool >"$tmp/said" 2>&1 || {
+		broken "the program of README with $tool"
+		cat "$tmp/said"
+	}
+done
+
+# Examples and the pictures that README shows stand beside README.
+ls examples/*.[ch] examples/*.svg | while read -r file; do
+	[ -e "$docdir/$file" ] || echo "$file"
+done | broken_lines "not installed"
+grep -o '(examples/[a-z-]*\.svg)' README | tr -d '()' | while read -r file; do
+	[ -e "$docdir/$file" ] || echo "$file"
+done | broken_lines "a picture in README that is not installed"
+
+[ ! -e "$tmp/failed" ] || exit 1
+[ -z "$missing" ] || skip "no$missing (Debian: cmake meson); all else passed"
+exit 0
