@@ -66,7 +66,7 @@ evc_reactor_attach(evc_coord *c, const char *name, struct ev_loop *loop,
  *            descriptors that the reactor needs.
  * Since:     0.2
  */
-EVC_API EVC_MUST_USE evc_status
+EVC_MUST_USE EVC_API evc_status
 evc_reactor_foreign(evc_coord *c, const char *name, int *ret_fd,
 		    evc_reactor **ret_reactor);
 
