@@ -28,13 +28,6 @@
 #include <pthread.h>
 #include <string.h>
 
-#if defined(EVC_CAST_)
-#elif defined(__cplusplus)
-#define EVC_CAST_(type, x) static_cast<type>(x)
-#else
-#define EVC_CAST_(type, x) ((type)(x))
-#endif
-
 /*
  * The part of an adapter that knows no host.  `reactor` is for the program,
  * the rest for the adapter.
