@@ -52,6 +52,9 @@ awk 'FNR == NR { there[$1] = 1; next }
 	broken "dead links:"
 	cat "$tmp/dead"
 }
+# A name in <> that was taken for HTML.
+xargs grep -l 'raw HTML omitted\|<evcoord' <"$tmp/pages" >"$tmp/raw" &&
+	broken "text was left out: $(cat "$tmp/raw")"
 echo "html: $(wc -l <"$tmp/pages") pages, $(wc -l <"$tmp/links") links"
 
 # ---- in the browser ----------------------------------------------------------

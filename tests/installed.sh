@@ -4,7 +4,9 @@
 # What `make installcheck` asks of an installation: a program that knows
 # nothing but evcoord.pc builds and runs, with the shared library and with the
 # static one; the version is the same everywhere; man finds every call.
-# The environment has libdir, includedir, mandir, version, CC, PKG_CONFIG.
+# The chapters that README points to, and the completion of bash, are there.
+# The environment has libdir, includedir, mandir, datadir, docdir, version, CC,
+# PKG_CONFIG.
 
 set -u
 tmp=$(mktemp -d) || exit 99
@@ -194,4 +196,9 @@ for name in $names; do
 	[ -e "$mandir/${target:-man3/$name.3}" ] ||
 		die "$page leads to $target, which is missing"
 done
+for file in $(sed -n 's/.*](\(doc\/[^)]*\)).*/\1/p' "$docdir/README") README; do
+	[ -e "$docdir/$file" ] || die "$file is not in $docdir"
+done
+[ -e "$datadir/bash-completion/completions/evc-shake" ] ||
+	die "bash does not complete the options of evc-shake"
 echo "installcheck: the installation of $version works"
