@@ -9,6 +9,7 @@
 #include "../../../support/host.h"
 #include "../../../support/wait_util.h"
 
+#include <ev.h>
 #include <sys/wait.h>
 
 static struct host h;
