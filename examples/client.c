@@ -25,7 +25,6 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <http_parser.h>
 #include <inttypes.h>
 #include <netinet/in.h>
 #include <pthread.h>
@@ -38,6 +37,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "http.h"
 #include "pattern.h"
 
 #define SILENCE 60 /* seconds without a byte: the answer is given up */
@@ -66,7 +66,7 @@ struct client {
 	/* the answer under way */
 	const struct file *file;
 	enum how how;
-	http_parser parser;
+	http_message parser;
 	bool complete, keep, wrong;
 	uint64_t got;             /* bytes of its body */
 
@@ -159,7 +159,7 @@ body_size(const struct client *c)
 }
 
 static int
-on_headers_complete(http_parser *p)
+on_headers_complete(http_message *p)
 {
 	struct client *c = p->data;
 
@@ -169,7 +169,7 @@ on_headers_complete(http_parser *p)
 }
 
 static int
-on_body(http_parser *p, const char *at, size_t n)
+on_body(http_message *p, const char *at, size_t n)
 {
 	struct client *c = p->data;
 	uint64_t left = body_size(c) - c->got;
@@ -186,19 +186,18 @@ on_body(http_parser *p, const char *at, size_t n)
 }
 
 static int
-on_message_complete(http_parser *p)
+on_message_complete(http_message *p)
 {
 	struct client *c = p->data;
 
 	c->complete = true;
-	c->keep = http_should_keep_alive(p);
+	c->keep = HTTP_IS_KEPT(p);
 	if (c->how != HEAD && c->got != body_size(c))
 		c->wrong = true;
-	http_parser_pause(p, 1);
-	return 0;
+	return HTTP_PAUSE(p);
 }
 
-static const http_parser_settings settings = {
+static const http_calls settings = {
 	.on_headers_complete = on_headers_complete,
 	.on_body = on_body,
 	.on_message_complete = on_message_complete,
@@ -283,11 +282,11 @@ hear(struct client *c, bool *ret_silent)
 
 	c->complete = c->keep = c->wrong = false;
 	c->got = 0;
-	http_parser_init(&c->parser, HTTP_RESPONSE);
-	c->parser.data = c;
+	http_begin(&c->parser, &settings, HTTP_RESPONSE, c);
 	*ret_silent = false;
 	while (!c->complete) {
 		size_t used;
+		int refused;
 
 		n = recv(c->fd, buf, sizeof(buf), 0);
 		if (n < 0 && errno == EINTR)
@@ -297,11 +296,10 @@ hear(struct client *c, bool *ret_silent)
 			break;
 		}
 		sum += (uint64_t)n;
-		used = http_parser_execute(&c->parser, &settings, buf,
-					   (size_t)n);
+		used = http_take(&c->parser, &settings, buf, (size_t)n,
+				 &refused);
 		/* Nothing was asked for that could follow. */
-		if (!c->complete ? HTTP_PARSER_ERRNO(&c->parser) != HPE_OK :
-				   used != (size_t)n) {
+		if (c->complete ? used != (size_t)n : refused != 0) {
 			c->wrong = c->complete = true;
 			c->keep = false;
 		}

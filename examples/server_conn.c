@@ -26,7 +26,6 @@
 #define _GNU_SOURCE
 #endif
 #include <errno.h>
-#include <http_parser.h>
 #include <linux/sockios.h>
 #include <poll.h>
 #include <stdio.h>
@@ -37,11 +36,13 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "http.h"
 #include "server_answer.h"
 #include "server_loop.h"
 
 #define KEEP_ALIVE 60.0 /* seconds an idle connection is kept */
 #define PATIENCE 2.0    /* seconds for a client that takes nothing any more */
+#define HEAD_MOST (64u << 10) /* bytes of a request before its body */
 #define LOOK 0.02       /* seconds between looks whether all has arrived, or
 			   whether the client is there still */
 
@@ -50,10 +51,11 @@ enum state { IDLE, READING, HASHING, WRITING, LINGER, LEFT };
 struct conn {
 	struct sock sock;         /* first: sock's functions get only it */
 	enum state state;
-	http_parser parser;
+	http_message parser;
 	bool complete;            /* the request was read to its end */
 	bool keep;                /* the connection may outlive the answer */
-	bool head_only;
+	bool head_read, head_only;
+	size_t head_len;          /* at least, while it is read */
 	bool left;                /* the client, while its file was hashed */
 	bool unread;              /* its body is not waited for */
 	bool in_value, expects;   /* of headers: where we are, "Expect" */
@@ -127,7 +129,7 @@ conn_await(struct conn *c, int events)
 }
 
 static int
-on_url(http_parser *p, const char *at, size_t len)
+on_url(http_message *p, const char *at, size_t len)
 {
 	struct conn *c = p->data;
 
@@ -142,7 +144,7 @@ on_url(http_parser *p, const char *at, size_t len)
 
 /* A name and a value may each come in several pieces. */
 static int
-on_header_field(http_parser *p, const char *at, size_t len)
+on_header_field(http_message *p, const char *at, size_t len)
 {
 	struct conn *c = p->data;
 	size_t n;
@@ -162,7 +164,7 @@ on_header_field(http_parser *p, const char *at, size_t len)
 }
 
 static int
-on_header_value(http_parser *p, UNUSED const char *at, UNUSED size_t len)
+on_header_value(http_message *p, UNUSED const char *at, UNUSED size_t len)
 {
 	struct conn *c = p->data;
 
@@ -175,10 +177,11 @@ on_header_value(http_parser *p, UNUSED const char *at, UNUSED size_t len)
 }
 
 static int
-on_headers_complete(http_parser *p)
+on_headers_complete(http_message *p)
 {
 	struct conn *c = p->data;
 
+	c->head_read = true;
 	c->head_only = p->method == HTTP_HEAD;
 	if (c->refused != 0)
 		return c->unread = true;
@@ -191,23 +194,22 @@ on_headers_complete(http_parser *p)
 	/* A client that asks before it sends a body gets its answer at once:
 	   no answer depends on a body. */
 	c->unread = c->refused != 0 ||
-		    (c->expects && p->flags & (F_CHUNKED | F_CONTENTLENGTH));
+		    (c->expects && p->flags & HTTP_BODY);
 	return c->unread;
 }
 
 static int
-on_message_complete(http_parser *p)
+on_message_complete(http_message *p)
 {
 	struct conn *c = p->data;
 
 	c->complete = true;
-	c->keep = c->refused == 0 && !c->unread && http_should_keep_alive(p);
+	c->keep = c->refused == 0 && !c->unread && HTTP_IS_KEPT(p);
 	/* Stop here: what follows belongs to the next request. */
-	http_parser_pause(p, 1);
-	return 0;
+	return HTTP_PAUSE(p);
 }
 
-static const http_parser_settings settings = {
+static const http_calls settings = {
 	.on_url = on_url,
 	.on_header_field = on_header_field,
 	.on_header_value = on_header_value,
@@ -258,22 +260,22 @@ unescape(char name[static NAME_SIZE], const char *from, size_t n)
 static int
 file_name(struct conn *c, bool *ret_hash)
 {
-	struct http_parser_url url;
 	const char *name = c->path;
 	size_t n;
 
-	http_parser_url_init(&url);
-	if (http_parser_parse_url(c->path, c->path_len, 0, &url) != 0)
+	c->path[c->path_len] = 0;
+	/* "http://host" may stand before the path. */
+	if (strncasecmp(name, "http://", 7) == 0) {
+		name += 7;
+		if (strcspn(name, "/?#") == 0)
+			return 400;
+		name += strcspn(name, "/?#");
+		if (*name != '/')
+			return 404;
+	}
+	if (*name++ != '/')
 		return 400;
-	/* With the host's name in front it is of http, else it begins "/". */
-	if (url.field_set & (1 << UF_SCHEMA) ?
-	    url.field_data[UF_SCHEMA].len != 4 ||
-	    strncasecmp(name, "http", 4) != 0 : *name != '/')
-		return 400;
-	if (!(url.field_set & (1 << UF_PATH)))
-		return 404;
-	name += url.field_data[UF_PATH].off + 1;
-	n = url.field_data[UF_PATH].len - 1u;
+	n = strcspn(name, "?#");
 	*ret_hash = n > 5 && memcmp(name, "hash/", 5) == 0;
 	if (*ret_hash) {
 		name += 5;
@@ -376,11 +378,14 @@ conn_answer(struct conn *c)
 static void
 conn_parse(struct conn *c)
 {
-	size_t n = http_parser_execute(&c->parser, &settings, c->in, c->in_len);
-	enum http_errno err = HTTP_PARSER_ERRNO(&c->parser);
+	int refused;
+	size_t n = http_take(&c->parser, &settings, c->in, c->in_len, &refused);
 
-	if (!c->complete && err != HPE_OK) {
-		c->refused = err == HPE_HEADER_OVERFLOW ? 431 : 400;
+	c->head_len += n;
+	if (refused == 0 && !c->head_read && c->head_len > HEAD_MOST)
+		refused = 431;
+	if (!c->complete && refused != 0) {
+		c->refused = refused;
 		c->keep = false;
 		c->complete = true;
 	}
@@ -403,9 +408,10 @@ conn_begin_request(struct conn *c)
 	if (c->in_len == 0)
 		return;
 	count_add(c->sock.loop, BEGUN, 1);
-	http_parser_init(&c->parser, HTTP_REQUEST);
-	c->parser.data = c;
-	c->complete = c->keep = c->head_only = c->left = false;
+	http_begin(&c->parser, &settings, HTTP_REQUEST, c);
+	c->complete = c->keep = c->left = false;
+	c->head_read = c->head_only = false;
+	c->head_len = 0;
 	c->unread = c->in_value = c->expects = false;
 	c->hosts = 0;
 	c->field[0] = 0;

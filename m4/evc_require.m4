@@ -44,6 +44,9 @@ AC_DEFUN([EVC_REQUIRE_LIBEV], [
 	]])], [AC_MSG_RESULT([yes])],
 		[AC_MSG_RESULT([no])
 		 AC_MSG_ERROR([libev 4 with several loops, ev_async and priorities is needed])])
+	AC_COMPUTE_INT([evc_libev], [EV_VERSION_MINOR], [[#include <ev.h>]],
+		[evc_libev=x])
+	evc_libev=4.$evc_libev
 	AS_IF([test "x$LIBEV_LIBS" = x], [LIBEV_LIBS=-lev])
 	LIBS="$LIBEV_LIBS $LIBS"
 	AC_MSG_CHECKING([for ev_run with $LIBEV_LIBS])
@@ -54,4 +57,18 @@ AC_DEFUN([EVC_REQUIRE_LIBEV], [
 		 AC_MSG_ERROR([libev's library was not found (Debian: libev-dev; or set LIBEV_LIBS)])])
 	CPPFLAGS=$evc_save_CPPFLAGS
 	LIBS=$evc_save_LIBS
+])
+
+dnl EVC_PROBE_HTTP(LIBRARY, HEADER, FUNCTION, FLAGS): have_http becomes the name
+dnl of the library, unless another one was found before.
+AC_DEFUN([EVC_PROBE_HTTP], [
+	evc_save_CPPFLAGS=$CPPFLAGS
+	CPPFLAGS="$CPPFLAGS $HTTP_PARSER_CFLAGS"
+	AS_IF([test $have_http = no], [AC_CHECK_HEADER([$2],
+		[AC_CHECK_LIB([$1], [$3],
+			[have_http=$1
+			 HTTP_PARSER_CFLAGS="$HTTP_PARSER_CFLAGS $4"
+			 : ${HTTP_PARSER_LIBS=-l$1}], [],
+			[$HTTP_PARSER_LIBS])])])
+	CPPFLAGS=$evc_save_CPPFLAGS
 ])
