@@ -6,7 +6,8 @@
 # cluster.
 #   - the stress tests, the chaos tests and the fuzzers, for EVC_SOAK_SECONDS
 #     (120) each: as built, and with each sanitizer; the examples under
-#     evc-shake, at 200 moments each: as built
+#     evc-shake, at 200 moments each, and evcoord.hpp with each compiler and
+#     language: as built
 #   - the pages of make html in a browser, where cmark is installed
 #   - all programs under valgrind, where that is installed
 # It prints what ran and how long; all that was said is in soak/NAME.log.
@@ -45,7 +46,7 @@ step() {
 export VERBOSE=1
 longer="EVC_STRESS_SECONDS=$seconds EVC_CHAOS_SECONDS=$seconds
 	EVC_FUZZ_SECONDS=$seconds EVC_STOPS=50 EVC_SHAKE_MOMENTS=200
-	EVC_TEST_LIMIT=$((900 + 4 * seconds))"
+	EVC_CXX=all EVC_TEST_LIMIT=$((900 + 4 * seconds))"
 # shellcheck disable=SC2086 # a list of words
 {
 	step plain env $longer "$MAKE" check TESTS="$long"

@@ -139,17 +139,74 @@ build_program() {
 	libs_of=$libs
 	! grep -Eq '<evcoord/(cluster|unstable/engine|value|worker)\.h>' "$1" ||
 		libs_of="-L$build/src/.libs $cluster $libs"
+	compiler=${CC:-cc} from=$1
+	if grep -q '<evcoord.hpp>' "$1"; then
+		# Without its #line, which makes g++ take it for a header.
+		compiler="$CXX -std=$(cxx_language "$1")" from=${1%.c}.cc
+		sed 1d "$1" >"$from"
+	fi
 	# shellcheck disable=SC2086 # lists of flags
-	${CC:-cc} $flags "$1" -o "${1%.c}" $libs_of >"$tmp/said" 2>&1 && return
+	$compiler $flags "$from" -o "${1%.c}" $libs_of >"$tmp/said" 2>&1 &&
+		return
 	broken "$2: does not compile:"
 	cat "$tmp/said"
 	return 1
+}
+
+# cxx_language FILE: a program with coroutines or stop tokens needs C++20.
+cxx_language() {
+	if grep -Eq 'co_await|stop_token' "$1"; then
+		echo c++20
+	else
+		echo c++17
+	fi
+}
+
+# c_alone FILE: why a program in C cannot be one in C++20.
+c_alone() {
+	if grep -q '<stdatomic.h>' "$1"; then
+		echo "C++ has stdatomic.h from C++23 on"
+	elif grep -Eq '(\{|^)[[:space:]]*\.[a-z_]+\.[a-z_]+ = ' "$1"; then
+		echo "C++ has no designators of a member's member"
+	elif grep -q 'sa_handler = ' "$1"; then
+		echo "in C++ sa_handler, a member of a union, has no designator"
+	fi
+}
+
+# in_cxx PROGRAM.c NAME: a program in C is one in C++20 as well, but for a void *
+# that becomes another pointer without a cast, of which g++ warns when it is told
+# to be permissive.
+in_cxx() {
+	if ! $CXX --version 2>&1 | grep -q 'Free Software Foundation' ||
+	   grep -q '<evcoord.hpp>' "$1"; then
+		return
+	fi
+	why=$(c_alone "$1")
+	if [ -n "$why" ]; then
+		echo "in C alone: $2: $why"
+		return
+	fi
+	# shellcheck disable=SC2086 # lists of flags
+	if ! $CXX -x c++ -std=c++20 $flags -Wno-error -fpermissive \
+		-Wno-missing-field-initializers -fsyntax-only "$1" \
+		>"$tmp/said" 2>&1 ||
+	   grep 'warning:' "$tmp/said" |
+		grep -Eqv "from .(const )?void\*.|\"_GNU_SOURCE\" redefined"
+	then
+		broken "$2: is no C++:"
+		cat "$tmp/said"
+	fi
 }
 
 try_program() {
 	program=${1%.c}
 	name=$(sed -n '1s/#line \([0-9]*\) "\(.*\)"/\2:\1/p' "$1")
 	want=$(cat "$program.status")
+	if grep -q '<evcoord.hpp>' "$1" && [ -z "$CXX" ]; then
+		echo "SKIP $name: no C++ compiler"
+		return
+	fi
+	in_cxx "$1" "$name"
 	build_program "$1" "$name" || return
 	(cd "$tmp" && $limited "$program") >"$tmp/out" 2>"$tmp/err"
 	status=$?
