@@ -74,6 +74,42 @@ sample_bare(void *arg)
 	return (double)(bench_now() - t0) / PAIRS;
 }
 
+#ifdef HAVE_CXX17
+evc_status
+bench_cxx_tasks(evc_reactor *r, unsigned n);
+
+static double
+sample_cxx(void *arg)
+{
+	struct cost *k = arg;
+	uint64_t t0 = bench_now();
+	evc_status st = bench_cxx_tasks(k->r, PAIRS);
+
+	t0 = bench_now() - t0;
+	bench_must(st, "task::begin");
+	return (double)t0 / PAIRS;
+}
+
+/* The wrapper of C++ costs 3 % at most. */
+static void
+compare_cxx(struct cost *k)
+{
+	const struct bench_side sides[] = {
+		{ "evcoord/hpp", sample_cxx, k, 0 },
+		{ "evcoord/c", sample_ours, k, 1.03 },
+	};
+
+	bench_compare("task-begin-end-cxx", "ns", sides, 2, 301, 5, NULL);
+}
+#else
+static void
+compare_cxx(struct cost *k)
+{
+	(void)k;
+	bench_skip("task-begin-end-cxx", "no compiler of C++17");
+}
+#endif
+
 void
 bench_task_cost(void)
 {
@@ -100,6 +136,7 @@ bench_task_cost(void)
 	bench_must(evc_task_begin(k.r, &other, &cls), "evc_task_begin");
 	bench_compare("task-begin-end", "ns", sides, 2, 301, 5, &st);
 	bench_goal("task-begin-end", "p50", st.p50, "ns", 10);
+	compare_cxx(&k);
 
 	if (!bench_alloc_counted()) {
 		bench_skip("task-allocations", "no malloc of our own here");
