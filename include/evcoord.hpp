@@ -901,6 +901,8 @@ public:
 
 		if (st == -EVC_CANCELLED)
 			source_.request_stop();
+		else if (st < 0)
+			ignore(evc_refuse_setup(c, "stop_token", st));
 	}
 	~thread_source()
 	{
@@ -1187,24 +1189,127 @@ struct keeper {
 	}
 };
 
-/* Scopes that the program has not freed would not outlive evc_abandon. */
-inline bool
-has_scopes(const evc_coord *c) noexcept
+/* The scopes that have an object, and coordinators whose object went before
+   that of a scope below: evc_abandon would free the scopes, too. */
+struct registry {
+	std::mutex m;
+	std::vector<evc_coord *> scopes;
+	std::vector<std::pair<evc_coord *, keeper *>> orphans;
+	std::vector<keeper *> logs; /* of coordinators that are abandoned */
+
+	static registry &
+	get()
+	{
+		static registry *r = new registry; /* for ever */
+
+		return *r;
+	}
+	void
+	add(evc_coord *scope)
+	{
+		std::lock_guard<std::mutex> l(m);
+
+		scopes.push_back(scope);
+	}
+	void
+	remove(evc_coord *scope)
+	{
+		std::lock_guard<std::mutex> l(m);
+
+		for (auto &s : scopes)
+			if (s == scope) {
+				s = scopes.back();
+				scopes.pop_back();
+				break;
+			}
+	}
+	static bool
+	is_below(const evc_coord *s, const evc_coord *c) noexcept
+	{
+		while ((s = evc_scope_parent(s)) != nullptr)
+			if (s == c)
+				return true;
+		return false;
+	}
+	/* Lock held: has a scope below c an object, or had one? */
+	bool
+	has_below(const evc_coord *c) const
+	{
+		for (evc_coord *s : scopes)
+			if (is_below(s, c))
+				return true;
+		for (auto &o : orphans)
+			if (is_below(o.first, c))
+				return true;
+		return false;
+	}
+	bool
+	keep(evc_coord *c, keeper *k)
+	{
+		std::lock_guard<std::mutex> l(m);
+
+		if (!has_below(c))
+			return false;
+		orphans.emplace_back(c, k);
+		return true;
+	}
+	void
+	abandon(keeper *k)
+	{
+		std::lock_guard<std::mutex> l(m);
+
+		if (k->log)
+			logs.push_back(k);
+		else
+			delete k;
+	}
+	/* One that is kept no longer. */
+	std::pair<evc_coord *, keeper *>
+	take()
+	{
+		std::lock_guard<std::mutex> l(m);
+
+		for (auto i = orphans.begin(); i != orphans.end(); ++i)
+			if (!has_below(i->first)) {
+				auto found = *i;
+
+				orphans.erase(i);
+				return found;
+			}
+		return { nullptr, nullptr };
+	}
+};
+
+/* The end of a join that a destructor could not wait for. */
+inline void
+free_ended(evc_coord *c, const evc_verdict *, void *arg) noexcept
 {
-	bool found = false;
-
-	ignore(evc_member_each(c, [](const evc_member_info *m, void *arg) {
-		bool is = m->kind == EVC_SCOPE;
-
-		*static_cast<bool *>(arg) |= is;
-		return !is;
-	}, &found));
-	return found;
+	if (evc_free(c) == 0)
+		delete static_cast<keeper *>(arg);
+	else
+		evc_log(c, EVC_LOG_WARNING, nullptr,
+			"not freed by its destructor: %s", evc_last_error());
 }
 
-/* Stop, join, free: the end of a coordinator or a scope.  Where a join cannot
-   wait, inside the loop, the loop frees c when the members are gone.  Members
-   that outlast the grace keep c, and k with it. */
+/* Free c; members that outlast its stop keep it, and k with it.  Inside its loop
+   the loop frees c when the members are gone. */
+inline void
+free_coord(evc_coord *c, keeper *k) noexcept
+{
+	bool scope = evc_scope_parent(c) != nullptr;
+
+	if (evc_free(c) == 0)
+		delete k;
+	else if (registry::get().keep(c, k))
+		return;
+	else if (!scope && evc_abandon(c) == 0)
+		registry::get().abandon(k);
+	else if (evc_join_start(c, free_ended, k, nullptr) < 0)
+		evc_log(c, EVC_LOG_WARNING, nullptr,
+			"not freed by its destructor: %s", evc_last_error());
+}
+
+/* Stop, join, free: the end of a coordinator or a scope. */
 inline void
 end_coord(evc_coord *c, keeper *k) noexcept
 {
@@ -1219,27 +1324,18 @@ end_coord(evc_coord *c, keeper *k) noexcept
 		o.grace = evc_stop_left(c) < 1e6 ? 0 : 120;
 		ignore(evc_join(c, &o, nullptr));
 	}
-	if (evc_free(c) == 0) {
-		delete k;
+	if (scope)
+		registry::get().remove(c);
+	free_coord(c, k);
+	if (!scope)
 		return;
+	for (;;) {
+		auto orphan = registry::get().take();
+
+		if (orphan.first == nullptr)
+			break;
+		free_coord(orphan.first, orphan.second);
 	}
-	if (!scope && !has_scopes(c) && evc_abandon(c) == 0)
-		return;
-	struct last {
-		static void
-		free(evc_coord *coord, const evc_verdict *, void *arg) noexcept
-		{
-			if (evc_free(coord) == 0)
-				delete static_cast<keeper *>(arg);
-			else
-				evc_log(coord, EVC_LOG_WARNING, nullptr,
-					"not freed by its destructor: %s",
-					evc_last_error());
-		}
-	};
-	if (evc_join_start(c, last::free, k, nullptr) < 0)
-		evc_log(c, EVC_LOG_WARNING, nullptr,
-			"not freed by its destructor: %s", evc_last_error());
 }
 
 /* The owner of a coordinator or a scope. */
@@ -1283,6 +1379,8 @@ protected:
 		if (!made_)
 			return;
 		p->c = c_;
+		if (evc_scope_parent(c_) != nullptr)
+			registry::get().add(c_);
 		k_ = p.release();
 		if (k_->failed.exchange(false))
 			ignore((evc_fail)(c_, EVC_ABORTED, 0,
@@ -2612,6 +2710,20 @@ resume_on(const loop_ref &l) noexcept
 	return detail::resume_awaiter(l.get());
 }
 
+namespace detail {
+
+template <class W>
+decltype(auto)
+work_with(W &w, evc_job *j)
+{
+	if constexpr (std::is_invocable_v<W &, job_ref>)
+		return w(job_ref(j));
+	else
+		return w();
+}
+
+} // namespace detail
+
 /* co_await run_in(p, r, "name", work): work runs on a thread of the pool, the
    coroutine goes on on the loop of r.  The answer is the status of work; a work
    that returns another T gives a result<T>. */
@@ -2619,7 +2731,7 @@ template <class W>
 auto
 run_in(pool &p, reactor_ref r, const char *name, W work)
 {
-	using R = std::invoke_result_t<W &>;
+	using R = decltype(detail::work_with(std::declval<W &>(), nullptr));
 	constexpr bool plain = std::is_void_v<R> ||
 			       std::is_convertible_v<R, status>;
 	using V = std::conditional_t<plain, char, R>;
@@ -2668,10 +2780,14 @@ run_in(pool &p, reactor_ref r, const char *name, W work)
 
 			return detail::caught(self->c, detail::or_empty(
 						      j->name), [&] {
+				auto f = [&] {
+					return detail::work_with(self->w, j);
+				};
+
 				if constexpr (plain)
-					return detail::answer(self->w);
+					return detail::answer(f);
 				else
-					return self->v.emplace(self->w()),
+					return self->v.emplace(f()),
 					       evc_status{ EVC_OK };
 			});
 		}

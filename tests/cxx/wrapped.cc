@@ -10,6 +10,7 @@
 #include <thread>
 
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 using namespace evcoord;
@@ -725,16 +726,54 @@ destroyed_beside()
 	}
 }
 
+// A coordinator waits for the objects of its scopes.
 void
 scope_outlives()
 {
-	auto *c = new coordinator;
-	auto *s = new scope(*c, "s");
+	for (struct ev_loop *home : { static_cast<struct ev_loop *>(nullptr),
+				      loop() }) {
+		auto *c = new coordinator(home);
+		auto *s = new scope(*c, "s");
+		auto *below = new scope(*s, "below");
 
-	CHECK(s->ready());
-	delete c;
-	CHECK(s->should_stop());
-	delete s;
+		CHECK(s->ready() && below->ready());
+		delete c;
+		// A turn of the helper thread would have freed them.
+		usleep(60000);
+		CHECK(s->should_stop() && below->should_stop());
+		delete s;
+		CHECK(below->should_stop());
+		delete below;
+	}
+}
+
+// A fork child may leave a block, too.
+void
+in_child()
+{
+	std::atomic<bool> in{ false };
+	int status = -1;
+	pid_t pid;
+	{
+		coordinator c(loop());
+		queue<int> q(c, "q");
+		pool p(c, "p");
+		hook h(c, "h", [] { CHECK(false); });
+		stop_and_join end(c);
+
+		c.thread("t", [&] {
+			in = true;
+			while (q.pop())
+				;
+		});
+		await(in);
+		CHECK(q.push(7));
+		h.remove();
+		pid = fork();
+	}
+	if (pid == 0)
+		std::_Exit(0);
+	CHECK(waitpid(pid, &status, 0) == pid && status == 0);
 }
 
 void
@@ -865,8 +904,8 @@ coroutines()
 		CHECK(co_await run_in(p, r, "work", [] {
 			return static_cast<code>(17);
 		}) == static_cast<code>(17));
-		auto text = co_await run_in(p, r, "text", [] {
-			return std::string("here");
+		auto text = co_await run_in(p, r, "text", [](job_ref j) {
+			return std::string(j.should_stop() ? "no" : "here");
 		});
 		CHECK(text && *text == "here" && r.is_here());
 		CHECK(co_await resume_on(home) && r.is_here());
@@ -976,7 +1015,7 @@ const named_case cases[] = {
 	CASE(queue_left), CASE(queue_watched), CASE(queue_in_use),
 	CASE(destructor_joins), CASE(moved), CASE(handles_last), CASE(queues_last), CASE(scopes),
 	CASE(straggler), CASE(destroyed_inside), CASE(destroyed_beside),
-	CASE(scope_outlives), CASE(block_ends), CASE(guards), CASE(joins),
+	CASE(scope_outlives), CASE(in_child), CASE(block_ends), CASE(guards), CASE(joins),
 	CASE(signalled),
 #ifdef __cpp_lib_jthread
 	CASE(stop_tokens),
