@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A hosted reactor beside one on libev, on one thread: a turn that has nothing to
- * do, a ring of the loop (of which a turn makes one again), and a ring with its
- * turn.  On libev the turn is ev_run with EVRUN_NOWAIT, the ring an ev_async.
+ * A hosted reactor beside one on libev, on one thread: a turn that has nothing
+ * to do, a ring of the loop (of which a turn makes one again), and a ring with
+ * its turn.  On libev the turn is ev_run with EVRUN_NOWAIT, the ring an
+ * ev_async.
  */
 #include <ev.h>
 #include <poll.h>

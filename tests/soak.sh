@@ -9,6 +9,8 @@
 #     evc-shake, at 200 moments each, and evcoord.hpp with each compiler and
 #     language: as built
 #   - the pages of make html in a browser, where cmark is installed
+#   - all programs of tests/api and tests/seeds on bare epoll, with hosted
+#     reactors: as built
 #   - all programs under valgrind, where that is installed
 # It prints what ran and how long; all that was said is in soak/NAME.log.
 #
@@ -50,6 +52,8 @@ longer="EVC_STRESS_SECONDS=$seconds EVC_CHAOS_SECONDS=$seconds
 # shellcheck disable=SC2086 # a list of words
 {
 	step plain env $longer "$MAKE" check TESTS="$long"
+	step epoll env $longer EVC_ON_EPOLL=all "$MAKE" check \
+		TESTS=tests/on_epoll.sh
 	step asan env $longer "$MAKE" check-asan TESTS="$long"
 	step tsan env $longer "$MAKE" check-tsan TESTS="$long"
 }

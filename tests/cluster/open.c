@@ -580,6 +580,28 @@ START_TEST(without_a_home_it_has_a_loop_of_its_own)
 }
 END_TEST
 
+START_TEST(with_a_hosted_home_it_has_a_loop_of_its_own)
+{
+	struct census n = census_begin();
+	evc_coord *c = new_coord(NULL);
+	evc_cluster_config k = { F_CONFIG };
+	evc_cluster *cl;
+	atomic_int tid = 0;
+	int fd;
+
+	OK(evc_reactor_foreign(c, NULL, &fd, &k.reactor));
+	refused_open(c, "threads://1", &k, EVC_INVALID_ARGUMENT, "hosted");
+	cl = open_threads(c, "threads://1");
+	OK(evc_cluster_join_start(cl, note_here, &tid));
+	UNTIL(atomic_load(&tid) != 0);
+	ck_assert_int_ne(tid, own_tid());
+	evc_cluster_close(cl);
+	OK(evc_reactor_detach(k.reactor));
+	end_coord(c);
+	census_end(&n);
+}
+END_TEST
+
 START_TEST(with_a_home_it_is_there)
 {
 	struct census n = census_begin();
@@ -766,7 +788,8 @@ API_MAIN("open", wrong_addresses, without_the_library_of_redis, wrong_configs,
 	 an_open_one_keeps_joins_and_the_coordinator,
 	 closed_while_functions_run, the_parents_stop_ends_it,
 	 closed_by_one_of_its_functions, closed_while_it_is_stopped,
-	 without_a_home_it_has_a_loop_of_its_own, with_a_home_it_is_there,
+	 without_a_home_it_has_a_loop_of_its_own,
+	 with_a_hosted_home_it_has_a_loop_of_its_own, with_a_home_it_is_there,
 	 the_reactor_of_a_thread,
 	 one_that_hangs_is_left_and_freed_when_it_returns,
 	 a_fork_child_is_refused, a_fork_child_opens_its_own)

@@ -29,6 +29,9 @@
 
 #include <evcoord.h>
 
+#ifndef EVC_SEAM
+#include "loops.h"
+#endif
 #include "support.h"
 
 #define MAYBE_UNUSED __attribute__((unused))

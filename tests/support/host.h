@@ -2,7 +2,8 @@
 /*
  * A loop that is not libev's: bare epoll, level-triggered or edge-triggered.
  * Descriptors have a function that is called when they are readable; a function
- * may add and delete any descriptor, and may run the loop.  Timers are timerfds.
+ * may add and delete any descriptor, and may run the loop.  Timers are
+ * timerfds.
  */
 #ifndef TESTS_SUPPORT_HOST_H
 #define TESTS_SUPPORT_HOST_H

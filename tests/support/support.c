@@ -448,6 +448,13 @@ take_only_test(void)
 bool
 t_is_wanted(const TTest *test)
 {
+	const char *list = getenv("EVC_TEST_NOT"), *at = list;
+	size_t n = strlen(test->name);
+
+	/* A list of names with spaces between them. */
+	for (; at != NULL && (at = strstr(at, test->name)) != NULL; at += n)
+		if ((at == list || at[-1] == ' ') && at[n] == ' ')
+			return false;
 	return only_test == NULL || strcmp(only_test, test->name) == 0;
 }
 

@@ -160,7 +160,7 @@ int
 run_suite(Suite *s);
 
 /* CK_RUN_CASE=TEST: only that one is added, whatever its case is called.  Then a
-   suite without it fails. */
+   suite without it fails.  EVC_TEST_NOT="TEST TEST ": those are not. */
 bool
 t_is_wanted(const TTest *test);
 

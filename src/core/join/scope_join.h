@@ -24,8 +24,8 @@ struct evc__scope_join {
 				cleared */
 };
 
-/* Lock held: the reactor that drives the scope join, or will drive the next: the
-   home.  NULL: the helper does.  A coordinator may get a home, or lose it,
+/* Lock held: the reactor that drives the scope join, or will drive the next:
+   the home.  NULL: the helper does.  A coordinator may get a home, or lose it,
    while a scope join is in progress. */
 evc_reactor *evc__scope_join_reactor(const evc_coord *c);
 /* Lock held: make the scope join, and the helper thread if c has no home.

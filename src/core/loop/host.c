@@ -9,11 +9,11 @@
 
 /*
  * A ring sets the flag `rung`, and the ring that finds the flag clear writes to
- * the eventfd.  A turn clears the flag before it looks for work.  The eventfd is
- * read only at the end of the turn, and written once more if the flag was set
- * meanwhile, so no ring is lost.  Until then the descriptor stays readable: if a
- * function that the turn calls runs the host, the host makes a turn at once,
- * which does what is left of the turn outside.
+ * the eventfd.  A turn clears the flag before it looks for work.  The eventfd
+ * is read only at the end of the turn, and written once more if the flag was
+ * set meanwhile, so no ring is lost.  Until then the descriptor stays readable:
+ * if a function that the turn calls runs the host, the host makes a turn at
+ * once, which does what is left of the turn outside.
  *
  * A host that watches for edges needs a new edge for each turn to come.  So a
  * turn that leaves work behind writes to the eventfd, even where the descriptor

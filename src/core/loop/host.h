@@ -67,8 +67,8 @@ void evc__host_feed(struct evc__host *h, ev_async *rung);
    only when another turn has something to do.  false: h is gone, or this is a
    fork child. */
 bool evc__host_run(struct evc__host *h);
-/* Any thread, while h cannot go, outside a turn: for so many nanoseconds a turn is
-   due that did not begin; 0: none is. */
+/* Any thread, while h cannot go, outside a turn: for so many nanoseconds a turn
+   is due that did not begin; 0: none is. */
 static inline uint64_t
 evc__host_waits(const struct evc__host *h)
 {

@@ -11,9 +11,9 @@
 #include "core/core.h"
 #include "core/loop/host.h"
 
-/* Loop thread: a coordinator without a home gets r as home.  The helper may have
-   done the work of a home up to now; this work is left to the helper until its
-   end, and begins on r afterwards. */
+/* Loop thread: a coordinator without a home gets r as home.  The helper may
+   have done the work of a home up to now; this work is left to the helper until
+   its end, and begins on r afterwards. */
 static void
 settle_home(evc_coord *c, evc_reactor *r)
 {

@@ -220,8 +220,8 @@ evc__task_intact(const evc_reactor *r, const evc_task *t)
 	return t->reactor_ == r && t->next_ != NULL && t->next_->prev_ == t;
 }
 
-/* Loop thread: the time for ages of tasks.  The inner loop of a host has the time
-   of its last turn only. */
+/* Loop thread: the time for ages of tasks.  The inner loop of a host has the
+   time of its last turn only. */
 static inline double
 evc__reactor_now(const evc_reactor *r)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The timers of a hosted loop: a pairing heap by due time, which needs no memory
- * beside the timers, and the timerfd, which is set for the first.
+ * The timers of a hosted loop: a pairing heap by due time, which needs no
+ * memory beside the timers, and the timerfd, which is set for the first.
  *
  * A timer that becomes the first sets the timerfd at once, because a function
  * that a turn calls may run the host.  A timer that is due later than the

@@ -122,17 +122,17 @@ evc__busy_left(void)
 
 /* ---- for reports ---- */
 
-/* A host may have nothing to do for an hour: outside a turn its silence is as old
-   as the first reason for a turn. */
+/* A host may have nothing to do for an hour: outside a turn its silence is as
+   old as the first reason for a turn. */
 static double
 turn_age(const struct evc__loop_waker *lw)
 {
 	uint64_t turned = sync_load_relaxed(&lw->turned), now = sync_real();
 
-	if (lw->host != NULL && sync_load_relaxed(&lw->host->turns) == 0)
-		return (double)evc__host_waits(lw->host) / 1e9;
 	if (turned == 0)
 		return -1;
+	if (lw->host != NULL && sync_load_relaxed(&lw->host->turns) == 0)
+		return (double)evc__host_waits(lw->host) / 1e9;
 	/* The wall clock may have been put back. */
 	return now > turned ? (double)(now - turned) / 1e9 : 0;
 }

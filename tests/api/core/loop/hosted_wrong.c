@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Hosted reactors in the wrong place, on the wrong thread, at the wrong time, and
- * with functions that do what they should not: each call is refused with a clear
- * status, and nothing breaks.
+ * Hosted reactors in the wrong place, on the wrong thread, at the wrong time,
+ * and with functions that do what they should not: each call is refused with a
+ * clear status, and nothing breaks.
  */
 #include "../../../support/api_util.h"
 #include "../../../support/fork_util.h"
@@ -153,8 +153,8 @@ START_TEST(a_hosted_home_may_go_and_come_back)
 }
 END_TEST
 
-/* The helper ends a drain that begins without a home; the next one is the home's,
-   and when the home goes, the helper's again. */
+/* The helper ends a drain that begins without a home; the next one is the
+   home's, and when the home goes, the helper's again. */
 START_TEST(a_drain_ends_whether_the_home_comes_or_goes)
 {
 	evc_id hold;
