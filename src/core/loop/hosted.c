@@ -71,6 +71,7 @@ evc_status
 evc_reactor_turn(evc_reactor *r)
 {
 	struct evc__host *h;
+	unsigned generation;
 
 	if (r == NULL)
 		return refuse_turn(-EVC_INVALID_ARGUMENT, "no reactor");
@@ -79,11 +80,14 @@ evc_reactor_turn(evc_reactor *r)
 		return refuse_turn(-EVC_FAILED_PRECONDITION,
 				   "no hosted reactor of this thread: another "
 				   "thread's, one of libev, or gone");
-	if (!evc__forked_since(h->fork_generation) && evc__host_run(h))
+	/* h may be gone after the run, but not in a child. */
+	generation = h->fork_generation;
+	if (!evc__forked_since(generation) && evc__host_run(h))
 		evc__loop_waker_measure(h->waker);
-	if (!evc__forked_since(h->fork_generation))
+	if (!evc__forked_since(generation))
 		return 0;
-	(void)evc__loop_waker_inherited(h->waker);
+	if (!h->ended)
+		(void)evc__loop_waker_inherited(h->waker);
 	return refuse_turn(-EVC_FAILED_PRECONDITION,
 			   "this is a fork child, the loop is its parent's");
 }
