@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Reactors: loops that are attached to a coordinator.  A loop is libev's, or any
- * other loop that can watch a descriptor: a hosted reactor.
+ * Reactors: loops that are attached to a coordinator.  A loop is libev's, or
+ * any other loop that can watch a descriptor: a hosted reactor.
  */
 #ifndef EVCOORD_REACTOR_H
 #define EVCOORD_REACTOR_H
@@ -57,10 +57,10 @@ evc_reactor_attach(evc_coord *c, const char *name, struct ev_loop *loop,
  * The host may watch the descriptor level-triggered or edge-triggered.
  *
  * Thread:    the thread that runs the host.
- * Ownership: c owns *ret_reactor and *ret_fd, until evc_reactor_detach or
- *            evc_free; the host stops watching *ret_fd before.  The descriptor
- *            is close-on-exec, and stays the same.  name is copied (NULL:
- *            "loop").
+ * Ownership: c owns *ret_reactor and *ret_fd, until evc_reactor_detach,
+ *            evc_abandon or evc_free; the host stops watching *ret_fd before.
+ *            The descriptor is close-on-exec, and stays the same.  name is
+ *            copied (NULL: "loop").
  * Returns:   0, *ret_fd and *ret_reactor; -EVC_INVALID_ARGUMENT;
  *            -EVC_RESOURCE_EXHAUSTED without memory, or without the three
  *            descriptors that the reactor needs.
@@ -159,8 +159,8 @@ evc_reactor_detach(evc_reactor *r);
  *
  * Thread:    any, but not while the loop is being destroyed.
  * Ownership: the loop stays the application's.
- * Returns:   the loop; NULL for NULL, for a hosted reactor, or when the loop was
- *            destroyed.
+ * Returns:   the loop; NULL for NULL, for a hosted reactor, or when the loop
+ *            was destroyed.
  * Since:     0.1
  */
 EVC_API struct ev_loop *

@@ -666,7 +666,8 @@ t_evc_join(evc_coord *c, const evc_join_opts *o, evc_verdict *v)
 				 loop_above(c, o != NULL ? o->reactor : NULL) :
 				 NULL;
 
-	if (l == NULL || l->depth > 0)
+	/* A scope without a home is on no loop. */
+	if (l == NULL || l->depth > 0 || evc_home(c) == NULL)
 		return evc_join(c, o, v);
 	return join_on(l, c, o, v, false);
 }
