@@ -2605,7 +2605,7 @@ struct sleeper {
 		delete s;
 	}
 };
-static_assert(std::is_standard_layout_v<evc_message>);
+static_assert(std::is_standard_layout_v<sleeper>);
 
 struct sleep_awaiter {
 	reactor_ref r;
@@ -2670,6 +2670,7 @@ struct resume_awaiter {
 		self->h.resume();
 	}
 };
+static_assert(std::is_standard_layout_v<resume_awaiter>);
 
 } // namespace detail
 
