@@ -1876,7 +1876,9 @@ free_or_join(evc_coord *c, T *p, evc_status (*free)(T *), const char *what)
 {
 	if (free(p) == 0)
 		return true;
-	stop_members(c, what);
+	/* Once is enough: a join that has given up on members would again. */
+	if (!evc_joined(c) || !evc_should_stop(c))
+		stop_members(c, what);
 	if (free(p) == 0)
 		return true;
 	evc_log(c, EVC_LOG_WARNING, nullptr, "%s: %s", what, evc_last_error());

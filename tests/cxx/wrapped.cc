@@ -437,6 +437,27 @@ pool_in_use()
 	CHECK(n == 3 && c.should_stop());
 }
 
+// A join has given up on a job: the destructors do not wait once more.
+void
+pool_left()
+{
+	static std::atomic<bool> in{ false }, go{ false };
+	{
+		coordinator c(loop());
+		pool p(c, "p", { 1 });
+
+		CHECK(p.submit(c.home(), "stays", [] {
+			in = true;
+			await(go);
+		}, [] {}));
+		await(in);
+		c.request_stop();
+		CHECK(c.join({ EVC_NO_GRACE }).exit_code() == 124);
+	}
+	go = true;
+	std::_Exit(0);
+}
+
 void
 reactors()
 {
@@ -1011,7 +1032,7 @@ const named_case cases[] = {
 	CASE(statuses), CASE(strict), CASE(threads), CASE(after_the_stop),
 	CASE(registered), CASE(unblocks), CASE(conditions), CASE(loopers),
 	CASE(looper_in_itself), CASE(holds), CASE(tasks), CASE(posts),
-	CASE(pools), CASE(pool_in_use), CASE(reactors), CASE(queues),
+	CASE(pools), CASE(pool_in_use), CASE(pool_left), CASE(reactors), CASE(queues),
 	CASE(queue_left), CASE(queue_watched), CASE(queue_in_use),
 	CASE(destructor_joins), CASE(moved), CASE(handles_last), CASE(queues_last), CASE(scopes),
 	CASE(straggler), CASE(destroyed_inside), CASE(destroyed_beside),
