@@ -12,6 +12,7 @@
 #   - all programs of tests/api and tests/seeds on bare epoll, with hosted
 #     reactors: as built
 #   - all programs under valgrind, where that is installed
+#   - each part of tests/platforms.sh: clang, musl, other machines, the packages
 # It prints what ran and how long; all that was said is in soak/NAME.log.
 #
 # Run in the build folder.  The environment has MAKE, CMARK and VALGRIND; the
@@ -29,18 +30,18 @@ step() {
 	shift
 	echo "soak: $name"
 	began=$(date +%s)
-	if "$@" >"soak/$name.log" 2>&1; then
-		word=passed
-	else
-		word=FAILED
-		status=1
-	fi
+	"$@" >"soak/$name.log" 2>&1
+	case $? in
+	0) word=passed ;;
+	77) word=skipped ;;
+	*) word=FAILED status=1 ;;
+	esac
 	counts=$(sed -n 's/^# \(PASS\|FAIL\|SKIP\|ERROR\|FLAKY\): */\1 /p' \
 		"soak/$name.log" | tr '\n' ' ')
 	line=$(printf '%-16s %s in %5d s: %s' "$name" $word \
 		$(($(date +%s) - began)) "$counts")
 	echo "soak: $line"
-	grep -hE '^(FLAKY|FAIL|ERROR): ' "soak/$name.log"
+	grep -hE '^(FLAKY|FAIL|ERROR): |^SKIP [a-z0-9]*: ' "soak/$name.log"
 	lines="$lines$line
 "
 }
@@ -69,6 +70,11 @@ else
 	lines="${lines}valgrind          not run: it is not installed
 "
 fi
+for part in own llhttp musl i686 arm64 deb clang; do
+	# shellcheck disable=SC2086
+	step $part sh "$EVC_TOP_SRCDIR/tests/platforms.sh" $part \
+		$EVC_PLATFORM_TESTS
+done
 printf '\nsoak: %d seconds each\n%s' "$seconds" "$lines"
 [ $status = 0 ] && echo 'soak: everything passed'
 exit $status

@@ -52,7 +52,7 @@ grep : "$tmp/excluded" | comm -13 "$tmp/skips" - |
 	broken_lines "in tests/sanitizer-exclusions, but does not skip itself"
 awk '
 	/^#/ || !NF { next }
-	NF < 3 || $1 !~ /^(address|undefined|thread|valgrind|valgrind-leaks)$/ {
+	NF < 3 || $1 !~ /^(address|undefined|thread|valgrind|valgrind-leaks|musl|qemu)$/ {
 		print FILENAME ":" FNR ": not TOOL NAME REASON"
 	}' tests/sanitizer-exclusions | broken_lines "tests/sanitizer-exclusions"
 grep -v : "$tmp/excluded" | while read -r tool name; do

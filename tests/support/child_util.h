@@ -211,6 +211,17 @@ has_number(const char *text, int n)
 			      "no number %d in \"%s\"", (n), number_text_); \
 	} while (0)
 
+#ifndef HAVE_SIGABBREV_NP
+static inline const char *
+sigabbrev_np(int sig)
+{
+	return sig == SIGKILL ? "KILL" :
+	       sig == SIGTERM ? "TERM" :
+	       sig == SIGSEGV ? "SEGV" :
+	       sig == SIGABRT ? "ABRT" : "?";
+}
+#endif
+
 /* A signal is named by its number or by its name. */
 #define HAS_SIGNAL(text, sig) \
 	do { \
