@@ -218,7 +218,8 @@ sigabbrev_np(int sig)
 	return sig == SIGKILL ? "KILL" :
 	       sig == SIGTERM ? "TERM" :
 	       sig == SIGSEGV ? "SEGV" :
-	       sig == SIGABRT ? "ABRT" : "?";
+	       sig == SIGABRT ? "ABRT" :
+	       sig == SIGINT  ? "INT" : "?";
 }
 #endif
 
