@@ -12,6 +12,7 @@
 #           a build without a warning; libev and check are built from Debian's
 #           sources.  The tests run, under qemu-user where that is needed, but
 #           for those that tests/sanitizer-exclusions names for musl and qemu
+#   wrap    a release archive as a subproject of a program that meson builds
 #   deb     make deb, lintian, and the tests of the packages in a new Debian
 # The environment has MAKE and EVC_TOP_SRCDIR.
 
@@ -156,11 +157,37 @@ i686|arm64)
 	export EVC_TOOL EVC_QEMU
 	tried qemu
 	;;
+wrap)
+	needs meson ninja
+	fresh
+	(cd "$build" && $MAKE dist) && mkdir subprojects &&
+		tar -xf "$build"/evcoord-*.tar.xz -C subprojects &&
+		cp "$top/doc/evcoord.wrap" subprojects || exit 1
+	cat >use.c <<'END'
+#include <evcoord.h>
+#include <evcoord/cluster.h>
+
+int
+main(void)
+{
+	evc_coord *c;
+
+	return evc_new(NULL, NULL, &c) < 0 || evc_free(c) < 0 ||
+	       evc_unpack(NULL, "") >= 0;
+}
+END
+	cat >meson.build <<'END'
+project('use', 'c')
+test('use', executable('use', 'use.c', dependencies: [
+	dependency('evcoord', version: '>=0.2'), dependency('evcoord-cluster')]))
+END
+	meson setup --wrap-mode=forcefallback out && meson test -C out
+	;;
 deb)
 	needs dpkg-buildpackage dh lintian mmdebstrap
 	fresh
 	(cd "$build" && $MAKE deb) || exit 1
-	lintian --pedantic --display-info --show-overrides \
+	lintian --pedantic --display-info \
 		--fail-on error,warning,info,pedantic \
 		"$build"/deb/*.changes || exit 1
 	[ "$(id -u)" = 0 ] || skip "a bare Debian is made by root; lintian passed"

@@ -70,7 +70,7 @@ else
 	lines="${lines}valgrind          not run: it is not installed
 "
 fi
-for part in own llhttp musl i686 arm64 deb clang; do
+for part in own llhttp musl i686 arm64 wrap deb clang; do
 	# shellcheck disable=SC2086
 	step $part sh "$EVC_TOP_SRCDIR/tests/platforms.sh" $part \
 		$EVC_PLATFORM_TESTS

@@ -219,7 +219,8 @@ sigabbrev_np(int sig)
 	       sig == SIGTERM ? "TERM" :
 	       sig == SIGSEGV ? "SEGV" :
 	       sig == SIGABRT ? "ABRT" :
-	       sig == SIGINT  ? "INT" : "?";
+	       sig == SIGINT  ? "INT" :
+	       sig == SIGUSR1 ? "USR1" : "?";
 }
 #endif
 
