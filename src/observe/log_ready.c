@@ -118,7 +118,6 @@ to_journal(void)
 {
 	const char *s = getenv("JOURNAL_STREAM");
 	unsigned long long device, inode;
-	int e = errno;
 	struct stat now;
 	char *end;
 	bool yes;
@@ -130,7 +129,6 @@ to_journal(void)
 	inode = yes ? strtoull(end + 1, &end, 10) : 0;
 	yes = yes && *end == '\0' && sync_fd_stat(STDERR_FILENO, &now) == 0 &&
 	      now.st_dev == device && now.st_ino == inode;
-	errno = e;
 	return yes;
 }
 
@@ -140,6 +138,7 @@ evc_log_stderr(int level, const char *line, const evc_reason *r, void *arg)
 	char buf[1024];
 	/* One byte is kept for the end of the line. */
 	struct text t = evc__lines_in(buf, sizeof buf - 1);
+	int e = errno;
 
 	(void)arg;
 	/* The journal has its own time, and reads the level from "<3>". */
@@ -155,6 +154,7 @@ evc_log_stderr(int level, const char *line, const evc_reason *r, void *arg)
 	/* One write, so lines of several threads do not mix. */
 	strcat(buf, "\n");
 	evc__write_once(STDERR_FILENO, buf, strlen(buf));
+	errno = e;
 }
 
 void
