@@ -211,9 +211,11 @@ has_number(const char *text, int n)
 			      "no number %d in \"%s\"", (n), number_text_); \
 	} while (0)
 
-#ifndef HAVE_SIGABBREV_NP
+#ifdef HAVE_SIGABBREV_NP
+#define signal_abbrev sigabbrev_np
+#else
 static inline const char *
-sigabbrev_np(int sig)
+signal_abbrev(int sig)
 {
 	return sig == SIGKILL ? "KILL" :
 	       sig == SIGTERM ? "TERM" :
@@ -230,7 +232,7 @@ sigabbrev_np(int sig)
 		const char *signal_text_ = (text); \
 		ck_assert_msg(has_number(signal_text_, (sig)) || \
 				      strstr(signal_text_, \
-					     sigabbrev_np((sig))) != NULL, \
+					     signal_abbrev((sig))) != NULL, \
 			      "no signal %d in \"%s\"", (sig), signal_text_); \
 	} while (0)
 
