@@ -78,7 +78,7 @@ static inline bool
 evc_adapter_turn(struct evc_adapter *a)
 {
 	if (!pthread_equal(a->thread, pthread_self())) {
-		evc_fail_at(a->c, EVC_FAILED_PRECONDITION, 0, NULL, 0, NULL,
+		evc_fail_at(a->c, EVC_FAILED_PRECONDITION, 0, EVC_NULL_, 0, EVC_NULL_,
 			    "the loop of another thread was attached, and runs "
 			    "here");
 		a->watched = false;
@@ -112,16 +112,16 @@ evc_adapter_begin(struct evc_adapter *a, const char *func, bool nested,
 	evc_status st;
 
 	memset(&o, 0, sizeof(o));
-	if (a == NULL)
+	if (a == EVC_NULL_)
 		return evc_refuse(-EVC_INVALID_ARGUMENT, "%s: no loop", func);
 	if (a->running || a->turns > 0 || nested)
 		return evc_refuse(-EVC_FAILED_PRECONDITION,
 				  "%s: inside a callback of the loop it would "
 				  "deadlock",
 				  func);
-	if (opts != NULL)
+	if (opts != EVC_NULL_)
 		o = *opts;
-	if (o.reactor != NULL && o.reactor != a->reactor)
+	if (o.reactor != EVC_NULL_ && o.reactor != a->reactor)
 		return evc_refuse(-EVC_INVALID_ARGUMENT,
 				  "%s: runs its own loop only", func);
 	o.reactor = a->reactor;
@@ -141,9 +141,9 @@ evc_adapter_ended(struct evc_adapter *a, evc_status code, int err,
 	if (a->answered)
 		return;
 	if (code != 0)
-		evc_fail_at(a->c, code, err, NULL, 0, NULL, "%s", text);
+		evc_fail_at(a->c, code, err, EVC_NULL_, 0, EVC_NULL_, "%s", text);
 	else if (!evc_should_stop(a->c))
-		evc_request_stop_at(a->c, 0, text, NULL, 0, NULL);
+		evc_request_stop_at(a->c, 0, text, EVC_NULL_, 0, EVC_NULL_);
 }
 
 /* The end of a run.  A host that cannot run any more leaves the join to this
@@ -165,7 +165,7 @@ evc_adapter_end(struct evc_adapter *a, evc_verdict *ret_verdict)
 	a->running = false;
 	if (!a->answered)
 		return st;
-	if (ret_verdict != NULL)
+	if (ret_verdict != EVC_NULL_)
 		*ret_verdict = a->verdict;
 	return a->verdict.code;
 }

@@ -48,12 +48,12 @@ evc_event_attach(evc_coord *c, const char *name, struct event_base *base,
 	evc_event *e;
 	evc_status st;
 
-	if (base == NULL || ret == NULL)
+	if (base == EVC_NULL_ || ret == EVC_NULL_)
 		return evc_refuse(-EVC_INVALID_ARGUMENT,
 				  "evc_event_attach: no base or no result");
 	*ret = NULL;
 	e = EVC_CAST_(evc_event *, calloc(1, sizeof(*e)));
-	if (e == NULL)
+	if (e == EVC_NULL_)
 		return evc_refuse(-EVC_RESOURCE_EXHAUSTED,
 				  "evc_event_attach: no memory");
 	st = evc_adapter_open(&e->adapter, c, name);
@@ -64,8 +64,8 @@ evc_event_attach(evc_coord *c, const char *name, struct event_base *base,
 	e->base = base;
 	e->event = event_new(base, e->adapter.fd, EV_READ | EV_PERSIST,
 			     evc_event_readable, e);
-	if (e->event == NULL || event_add(e->event, NULL) < 0) {
-		if (e->event != NULL)
+	if (e->event == EVC_NULL_ || event_add(e->event, EVC_NULL_) < 0) {
+		if (e->event != EVC_NULL_)
 			event_free(e->event);
 		st = evc_adapter_fail(&e->adapter, "evc_event_attach",
 				      "libevent refuses the event");
@@ -89,13 +89,13 @@ evc_event_detach(evc_event *e)
 {
 	evc_status st;
 
-	if (e == NULL)
+	if (e == EVC_NULL_)
 		return 0;
 	event_del(e->event);
 	st = evc_reactor_detach(e->adapter.reactor);
 	if (st < 0) {
 		if (e->adapter.watched)
-			event_add(e->event, NULL);
+			event_add(e->event, EVC_NULL_);
 		return st;
 	}
 	event_free(e->event);
@@ -121,7 +121,8 @@ evc_event_run(evc_event *e, const evc_join_opts *opts,
 	evc_status st;
 	int got;
 
-	st = evc_adapter_begin(e != NULL ? &e->adapter : NULL, "evc_event_run",
+	st = evc_adapter_begin(e != EVC_NULL_ ? &e->adapter : EVC_NULL_,
+			       "evc_event_run",
 			       false, opts);
 	if (st < 0)
 		return st;

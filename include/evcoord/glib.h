@@ -47,13 +47,13 @@ static inline evc_status
 evc_glib_attach(evc_coord *c, const char *name, GMainContext *context,
 		evc_glib **ret)
 {
-	static GSourceFuncs funcs = { NULL, NULL, evc_glib_dispatch,
-				      NULL, NULL, NULL };
+	static GSourceFuncs funcs = { EVC_NULL_, EVC_NULL_, evc_glib_dispatch,
+				      EVC_NULL_, EVC_NULL_, EVC_NULL_ };
 	GSource *source;
 	evc_glib *g;
 	evc_status st;
 
-	if (ret == NULL)
+	if (ret == EVC_NULL_)
 		return evc_refuse(-EVC_INVALID_ARGUMENT,
 				  "evc_glib_attach: no result");
 	*ret = NULL;
@@ -69,7 +69,7 @@ evc_glib_attach(evc_coord *c, const char *name, GMainContext *context,
 		g_source_unref(source);
 		return st;
 	}
-	if (context == NULL)
+	if (context == EVC_NULL_)
 		context = g_main_context_default();
 	g->context = g_main_context_ref(context);
 	g->tag = g_source_add_unix_fd(source, g->adapter.fd, G_IO_IN);
@@ -94,7 +94,7 @@ evc_glib_detach(evc_glib *g)
 	evc_status st;
 	bool on;
 
-	if (g == NULL)
+	if (g == EVC_NULL_)
 		return 0;
 	on = !g_source_is_destroyed(&g->source);
 	if (on)
@@ -130,16 +130,17 @@ evc_glib_run(evc_glib *g, GMainLoop *loop, const evc_join_opts *opts,
 {
 	evc_status st;
 
-	if (g != NULL && loop != NULL &&
+	if (g != EVC_NULL_ && loop != EVC_NULL_ &&
 	    g_main_loop_get_context(loop) != g->context)
 		return evc_refuse(-EVC_INVALID_ARGUMENT,
 				  "evc_glib_run: a loop of another context");
-	st = evc_adapter_begin(g != NULL ? &g->adapter : NULL, "evc_glib_run",
-			       loop != NULL && g_main_loop_is_running(loop),
+	st = evc_adapter_begin(g != EVC_NULL_ ? &g->adapter : EVC_NULL_,
+			       "evc_glib_run",
+			       loop != EVC_NULL_ && g_main_loop_is_running(loop),
 			       opts);
 	if (st < 0)
 		return st;
-	g->loop = loop != NULL ? g_main_loop_ref(loop) :
+	g->loop = loop != EVC_NULL_ ? g_main_loop_ref(loop) :
 				 g_main_loop_new(g->context, FALSE);
 	while (evc_adapter_goes_on(&g->adapter)) {
 		g_main_loop_run(g->loop);
@@ -147,7 +148,7 @@ evc_glib_run(evc_glib *g, GMainLoop *loop, const evc_join_opts *opts,
 				  "g_main_loop_quit by the application");
 	}
 	g_main_loop_unref(g->loop);
-	g->loop = NULL;
+	g->loop = EVC_NULL_;
 	return evc_adapter_end(&g->adapter, ret_verdict);
 }
 

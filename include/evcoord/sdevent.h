@@ -51,13 +51,13 @@ evc_sdevent_attach(evc_coord *c, const char *name, sd_event *event,
 	evc_status st;
 	int err;
 
-	if (event == NULL || ret == NULL)
+	if (event == EVC_NULL_ || ret == EVC_NULL_)
 		return evc_refuse(-EVC_INVALID_ARGUMENT,
 				  "evc_sdevent_attach: no event loop or no "
 				  "result");
 	*ret = NULL;
 	s = EVC_CAST_(evc_sdevent *, calloc(1, sizeof(*s)));
-	if (s == NULL)
+	if (s == EVC_NULL_)
 		return evc_refuse(-EVC_RESOURCE_EXHAUSTED,
 				  "evc_sdevent_attach: no memory");
 	st = evc_adapter_open(&s->adapter, c, name);
@@ -91,7 +91,7 @@ evc_sdevent_detach(evc_sdevent *s)
 {
 	evc_status st;
 
-	if (s == NULL)
+	if (s == EVC_NULL_)
 		return 0;
 	sd_event_source_set_enabled(s->source, SD_EVENT_OFF);
 	st = evc_reactor_detach(s->adapter.reactor);
@@ -126,8 +126,8 @@ evc_sdevent_run(evc_sdevent *s, const evc_join_opts *opts,
 	int err = 0, code = 0;
 
 	st = evc_adapter_begin(
-		s != NULL ? &s->adapter : NULL, "evc_sdevent_run",
-		s != NULL && sd_event_get_state(s->event) == SD_EVENT_RUNNING,
+		s != EVC_NULL_ ? &s->adapter : EVC_NULL_, "evc_sdevent_run",
+		s != EVC_NULL_ && sd_event_get_state(s->event) == SD_EVENT_RUNNING,
 		opts);
 	if (st < 0)
 		return st;

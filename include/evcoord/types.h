@@ -39,11 +39,13 @@
 #define EVC_MUST_USE
 #endif
 
-/* A cast that neither language warns of. */
+/* A cast and a NULL that neither language warns of. */
 #ifdef __cplusplus
 #define EVC_CAST_(type, x) static_cast<type>(x)
+#define EVC_NULL_ nullptr
 #else
 #define EVC_CAST_(type, x) ((type)(x))
+#define EVC_NULL_ NULL
 #endif
 
 EVC_BEGIN_DECLS_

@@ -58,12 +58,12 @@ evc_uv_attach(evc_coord *c, const char *name, uv_loop_t *loop, evc_uv **ret)
 	evc_status st;
 	int err;
 
-	if (ret == NULL)
+	if (ret == EVC_NULL_)
 		return evc_refuse(-EVC_INVALID_ARGUMENT,
 				  "evc_uv_attach: no result");
 	*ret = NULL;
 	u = EVC_CAST_(evc_uv *, calloc(1, sizeof(*u)));
-	if (u == NULL)
+	if (u == EVC_NULL_)
 		return evc_refuse(-EVC_RESOURCE_EXHAUSTED,
 				  "evc_uv_attach: no memory");
 	st = evc_adapter_open(&u->adapter, c, name);
@@ -71,7 +71,7 @@ evc_uv_attach(evc_coord *c, const char *name, uv_loop_t *loop, evc_uv **ret)
 		free(u);
 		return st;
 	}
-	err = uv_poll_init(loop != NULL ? loop : uv_default_loop(), &u->poll,
+	err = uv_poll_init(loop != EVC_NULL_ ? loop : uv_default_loop(), &u->poll,
 			   u->adapter.fd);
 	if (err < 0) {
 		st = evc_adapter_fail(&u->adapter, "evc_uv_attach",
@@ -108,7 +108,7 @@ evc_uv_detach(evc_uv *u)
 	evc_status st;
 	bool closing;
 
-	if (u == NULL)
+	if (u == EVC_NULL_)
 		return 0;
 	/* By the program, against the rule. */
 	closing = uv_is_closing(evc_uv_handle(u));
@@ -136,7 +136,7 @@ evc_uv_detach(evc_uv *u)
 static inline evc_status
 evc_uv_run(evc_uv *u, const evc_join_opts *opts, evc_verdict *ret_verdict)
 {
-	evc_status st = evc_adapter_begin(u != NULL ? &u->adapter : NULL,
+	evc_status st = evc_adapter_begin(u != EVC_NULL_ ? &u->adapter : EVC_NULL_,
 					  "evc_uv_run", false, opts);
 
 	if (st < 0)

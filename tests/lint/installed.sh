@@ -38,7 +38,7 @@ export PKG_CONFIG_PATH PKG_CONFIG_SYSROOT_DIR EVC_RPATH EVC_README \
 	CMAKE_PREFIX_PATH
 
 LD_LIBRARY_PATH=$libdir libdir=$libdir includedir=$tree$prefix/include mandir=$mandir \
-	version=$version sh tests/installed.sh ||
+	docdir=$docdir datadir=$tree$prefix/share version=$version sh tests/installed.sh ||
 	broken "tests/installed.sh fails"
 for tool in pkg-config cmake meson; do
 	command -v $tool >/dev/null || { missing="$missing $tool"; continue; }
