@@ -376,8 +376,8 @@ report_exception(evc_coord *c, const char *name) noexcept
 }
 #endif
 
-/* f(), and an exception becomes an error of c.  The end of a thread passes: it is
-   caught as a reference to nothing. */
+/* f(), and an exception becomes an error of c.  The end of a thread passes: it
+   is caught as a reference to nothing. */
 template <class F>
 __attribute__((no_sanitize("null"))) evc_status
 caught(evc_coord *c, const char *name, F &&f)
@@ -1026,7 +1026,8 @@ coord_ref::join_start(F f, const join_options &o) const
 		{
 			auto *p = static_cast<body *>(arg);
 
-			detail::ignore(detail::caught_here(c, "join_start", [&] {
+			detail::ignore(detail::caught_here(c, "join_start",
+							   [&] {
 				return p->f(coord_ref(c), *v), EVC_OK;
 			}));
 			/* f may have freed c. */
@@ -1291,8 +1292,8 @@ free_ended(evc_coord *c, const evc_verdict *, void *arg) noexcept
 			"not freed by its destructor: %s", evc_last_error());
 }
 
-/* Free c; members that outlast its stop keep it, and k with it.  Inside its loop
-   the loop frees c when the members are gone. */
+/* Free c; members that outlast its stop keep it, and k with it.  Inside its
+   loop the loop frees c when the members are gone. */
 inline void
 free_coord(evc_coord *c, keeper *k) noexcept
 {
@@ -2763,7 +2764,8 @@ run_in(pool &p, reactor_ref r, const char *name, W work)
 			evc_status refused = evc_pool_submit(pool_, r, this);
 			if (refused == 0)
 				return true;
-			st = refused == -EVC_CANCELLED ? EVC_CANCELLED : refused;
+			st = refused == -EVC_CANCELLED ? EVC_CANCELLED
+						       : refused;
 			return false;
 		}
 		std::conditional_t<plain, status, result<V>>

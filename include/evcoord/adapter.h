@@ -78,7 +78,8 @@ static inline bool
 evc_adapter_turn(struct evc_adapter *a)
 {
 	if (!pthread_equal(a->thread, pthread_self())) {
-		evc_fail_at(a->c, EVC_FAILED_PRECONDITION, 0, EVC_NULL_, 0, EVC_NULL_,
+		evc_fail_at(a->c, EVC_FAILED_PRECONDITION, 0, EVC_NULL_, 0,
+			    EVC_NULL_,
 			    "the loop of another thread was attached, and runs "
 			    "here");
 		a->watched = false;
@@ -141,7 +142,8 @@ evc_adapter_ended(struct evc_adapter *a, evc_status code, int err,
 	if (a->answered)
 		return;
 	if (code != 0)
-		evc_fail_at(a->c, code, err, EVC_NULL_, 0, EVC_NULL_, "%s", text);
+		evc_fail_at(a->c, code, err, EVC_NULL_, 0, EVC_NULL_, "%s",
+			    text);
 	else if (!evc_should_stop(a->c))
 		evc_request_stop_at(a->c, 0, text, EVC_NULL_, 0, EVC_NULL_);
 }

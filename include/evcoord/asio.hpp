@@ -145,7 +145,8 @@ evc_asio_attach(evc_coord *c, const char *name,
 inline evc_status
 evc_asio_detach(evc_asio *a)
 {
-	evc_status st = a != nullptr ? evc_reactor_detach(a->adapter.reactor) : 0;
+	evc_status st = a != nullptr ?
+				evc_reactor_detach(a->adapter.reactor) : 0;
 
 	if (a == nullptr || st < 0)
 		return st;
@@ -210,8 +211,9 @@ evc_asio_run(evc_asio *a, const evc_join_opts *opts, evc_verdict *ret_verdict)
 		if (a->context->stopped())
 			a->context->restart();
 		if (evc_asio_run_once(a))
-			evc_adapter_ended(&a->adapter, 0, 0,
-					  "io_context::stop by the application");
+			evc_adapter_ended(
+				&a->adapter, 0, 0,
+				"io_context::stop by the application");
 		/* Lost when there was no memory for its next wait. */
 		if (a->watch.expired())
 			a->adapter.watched = false;

@@ -115,8 +115,8 @@ typedef struct evc_cluster_config {
 	size_t max_frame;    /* bytes of one message from or to a worker; 0 =
 				64 MiB */
 	/* Of functions scheduled without a retry: a function that fails is run
-	   again, `times` (0 = 0) times at most.  Until then the function has not
-	   failed, and no failure is reported.  Without codes: after all but
+	   again, `times` (0 = 0) times at most.  Until then the function has
+	   not failed, and no failure is reported.  Without codes: after all but
 	   CANCELLED, INVALID_ARGUMENT, OUT_OF_RANGE and UNIMPLEMENTED.  within
 	   is 0. */
 	evc_backoff retry;

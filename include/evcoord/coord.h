@@ -52,14 +52,15 @@ evc_free(evc_coord *c);
 /*
  * End of a program: free c when evc_free would, together with its queues, pools
  * and worker groups when all of them are empty, and turn the result of a join
- * into an exit status.  All are freed or none.  The result has the errors of the groups and clusters
- * below c that nobody took; a registry with a coordinator of its own answers by
- * evc_registry_stop.  The signal handlers of evc_signals_start and
- * evc_dump_signal are given back in any case.  When c cannot be freed all stays
- * usable (a later call frees c), the log names what is in the way, and the
- * status is not 0.  While members are alive main must leave by _exit(), because
- * a return from main would destroy memory that the members still use; likewise
- * while a function runs that evc_call_detached has left behind.
+ * into an exit status.  All are freed or none.  The result has the errors of
+ * the groups and clusters below c that nobody took; a registry with a
+ * coordinator of its own answers by evc_registry_stop.  The signal handlers of
+ * evc_signals_start and evc_dump_signal are given back in any case.  When c
+ * cannot be freed all stays usable (a later call frees c), the log names what
+ * is in the way, and the status is not 0.  While members are alive main must
+ * leave by _exit(), because a return from main would destroy memory that the
+ * members still use; likewise while a function runs that evc_call_detached has
+ * left behind.
  *
  * Thread:    as evc_free.
  * Ownership: c is gone, and so are its queues, pools and groups, unless one of

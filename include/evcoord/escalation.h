@@ -28,10 +28,10 @@ EVC_BEGIN_DECLS_
  * the names of the members that still run.
  * 0.1 s are left for the report: the log hook gets it, without a log hook
  * standard error.  Children (evc_child_*) live on when the process is ended so:
- * only a join kills them.  The return of the last join of c that is in progress,
- * evc_clear_stop and evc_free turn it off for that stop, evc_abandon for good.
- * A join that is answered has 2 s to return, which it does not inside a nested
- * run of its loop, or while a release function hangs.
+ * only a join kills them.  The return of the last join of c that is in
+ * progress, evc_clear_stop and evc_free turn it off for that stop, evc_abandon
+ * for good. A join that is answered has 2 s to return, which it does not inside
+ * a nested run of its loop, or while a release function hangs.
  */
 enum {
 	/* _exit(1) after an error, else _exit(124). */

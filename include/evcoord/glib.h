@@ -136,7 +136,8 @@ evc_glib_run(evc_glib *g, GMainLoop *loop, const evc_join_opts *opts,
 				  "evc_glib_run: a loop of another context");
 	st = evc_adapter_begin(g != EVC_NULL_ ? &g->adapter : EVC_NULL_,
 			       "evc_glib_run",
-			       loop != EVC_NULL_ && g_main_loop_is_running(loop),
+			       loop != EVC_NULL_ &&
+				       g_main_loop_is_running(loop),
 			       opts);
 	if (st < 0)
 		return st;

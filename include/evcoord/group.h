@@ -205,9 +205,9 @@ typedef bool evc_group_each_fn(evc_group *group, void *arg);
  *
  * Thread:    any.
  * Ownership: *ret_group is the registry's until evc_group_free,
- *            evc_registry_free or evc_finish of opts.coord; *ret_registry is reg, or the process's.  Both
- *            may be NULL.  name (NULL: "train") and opts are copied; arg must
- *            live as long as the group.
+ *            evc_registry_free or evc_finish of opts.coord; *ret_registry is
+ *            reg, or the process's.  Both may be NULL.  name (NULL: "train")
+ *            and opts are copied; arg must live as long as the group.
  * Returns:   0; -EVC_INVALID_ARGUMENT (no function, a name of 32 bytes or more,
  *            more than 4096 threads ...), -EVC_RESOURCE_EXHAUSTED,
  *            -EVC_FAILED_PRECONDITION in a fork child.
@@ -256,8 +256,8 @@ evc_group_stop(evc_group *group, const evc_join_opts *opts);
 /*
  * Wait until all workers of a group have ended, timeout seconds at most,
  * without a request to stop.  The wait ends with a stop of the group's
- * coordinator, too: evc_stop_left says when.  When all have ended and the group was stopped,
- * call its cleanup, unless cleanup was called before.
+ * coordinator, too: evc_stop_left says when.  When all have ended and the group
+ * was stopped, call its cleanup, unless cleanup was called before.
  *
  * Thread:    any; a worker of the group is left out of the wait.  Inside ev_run
  *            of a loop of the group's coordinator a timeout above 0 is refused.

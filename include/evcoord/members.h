@@ -78,8 +78,8 @@ evc_register_thread(evc_coord *c, const char *name, pthread_t t,
  * (stop_on_exception in TensorFlow's Coordinator).  A clean code stops without
  * being an error; with EVC_END_STOPS a result of 0 stops, too.  The guard
  * records the result and does not return it.  Guards nest.  An exception of C++
- * that leaves fn ends in the guard, as the result EVC_ABORTED; see EXCEPTIONS in
- * evcoord-threads(7).
+ * that leaves fn ends in the guard, as the result EVC_ABORTED; see EXCEPTIONS
+ * in evcoord-threads(7).
  *
  * Thread:    any; fn runs on the caller's thread.
  * Ownership: name (NULL: the thread's) is copied.
@@ -122,8 +122,8 @@ evc_hold_end(evc_coord *c, evc_id id);
 
 /*
  * Begin a task on a loop.  The call allocates nothing, makes no system call and
- * never calls back.  (With the first task of a class that has on_late, libev may
- * enlarge the loop's table of timers.)
+ * never calls back.  (With the first task of a class that has on_late, libev
+ * may enlarge the loop's table of timers.)
  *
  * Thread:    that loop's.
  * Ownership: t is the caller's, zeroed before its first use, and must stay

@@ -32,9 +32,9 @@ typedef struct evc_job evc_job;
 
 /*
  * A job is zeroed before its first use.  The caller sets work, done, arg
- * and name; the other fields are the library's.  From an accepted submit until done is
- * called the job must not move.  It has 64 bytes: programs with many tiny jobs
- * best align each to 64 bytes.
+ * and name; the other fields are the library's.  From an accepted submit until
+ * done is called the job must not move.  It has 64 bytes: programs with many
+ * tiny jobs best align each to 64 bytes.
  */
 struct evc_job {
 	/* The work, called on a thread of the pool.  The returned status is
@@ -102,7 +102,8 @@ typedef struct evc_pool_info {
  *
  * Thread:    any.
  * Ownership: the caller owns *ret_pool and gives it back by evc_pool_free,
- *            before c is freed, or leaves it to evc_finish of c.  name (NULL: "pool") and opts are copied.
+ *            before c is freed, or leaves it to evc_finish of c.  name (NULL:
+ *            "pool") and opts are copied.
  * Returns:   0; -EVC_CANCELLED after the stop; -EVC_INVALID_ARGUMENT,
  *            -EVC_RESOURCE_EXHAUSTED, -EVC_FAILED_PRECONDITION.
  * Since:     0.1

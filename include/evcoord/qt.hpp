@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The adapter for Qt (5 and 6): a coordinator in a program whose loop is the one
+ * The adapter for Qt (5 and 6): a coordinator in a program whose loop is that
  * of QCoreApplication or of a QThread.  C++11, without moc.  See
  * evcoord/adapter.h and evcoord-loops(7).
  */

@@ -55,7 +55,8 @@ typedef struct evc_queue_info {
  *
  * Thread:    any.
  * Ownership: the caller owns *ret_queue and gives it back by evc_queue_free
- *            before c is freed, or leaves it to evc_finish of c.  name (NULL: "queue") and opts are copied.
+ *            before c is freed, or leaves it to evc_finish of c.  name (NULL:
+ *            "queue") and opts are copied.
  * Returns:   0; -EVC_INVALID_ARGUMENT (capacity 0 or above 2^30);
  *            -EVC_RESOURCE_EXHAUSTED,
  *            -EVC_FAILED_PRECONDITION in a fork child, as all calls here.

@@ -127,7 +127,8 @@ evc_sdevent_run(evc_sdevent *s, const evc_join_opts *opts,
 
 	st = evc_adapter_begin(
 		s != EVC_NULL_ ? &s->adapter : EVC_NULL_, "evc_sdevent_run",
-		s != EVC_NULL_ && sd_event_get_state(s->event) == SD_EVENT_RUNNING,
+		s != EVC_NULL_ &&
+			sd_event_get_state(s->event) == SD_EVENT_RUNNING,
 		opts);
 	if (st < 0)
 		return st;

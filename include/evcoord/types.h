@@ -517,12 +517,13 @@ typedef struct evc_scope_opts {
 	   call. */
 	void (*ended)(evc_coord *scope, const evc_verdict *v, void *arg);
 	/* For what is built on evcoord: what reports say of the scope beside
-	   its members, written and returned as evc_report does.  EVC_REPORT_TEXT:
-	   lines.  EVC_REPORT_JSON: one value.  EVC_REPORT_METRICS: families of
-	   samples, each family with its HELP line first; the report adds the
-	   labels coordinator and scope, and joins families of one name.  NULL:
-	   nothing to say.  Called by the thread that reports, by several at
-	   once perhaps, from evc_scope_new to evc_free, never under a lock. */
+	   its members, written and returned as evc_report does.
+	   EVC_REPORT_TEXT: lines.  EVC_REPORT_JSON: one value.
+	   EVC_REPORT_METRICS: families of samples, each family with its HELP
+	   line first; the report adds the labels coordinator and scope, and
+	   joins families of one name.  NULL: nothing to say.  Called by the
+	   thread that reports, by several at once perhaps, from evc_scope_new
+	   to evc_free, never under a lock. */
 	evc_describe_fn *describe;
 	void *arg;         /* passed to ended and describe */
 	uint64_t reserved_[8];

@@ -71,8 +71,8 @@ evc_uv_attach(evc_coord *c, const char *name, uv_loop_t *loop, evc_uv **ret)
 		free(u);
 		return st;
 	}
-	err = uv_poll_init(loop != EVC_NULL_ ? loop : uv_default_loop(), &u->poll,
-			   u->adapter.fd);
+	err = uv_poll_init(loop != EVC_NULL_ ? loop : uv_default_loop(),
+			   &u->poll, u->adapter.fd);
 	if (err < 0) {
 		st = evc_adapter_fail(&u->adapter, "evc_uv_attach",
 				      uv_strerror(err));
@@ -136,7 +136,8 @@ evc_uv_detach(evc_uv *u)
 static inline evc_status
 evc_uv_run(evc_uv *u, const evc_join_opts *opts, evc_verdict *ret_verdict)
 {
-	evc_status st = evc_adapter_begin(u != EVC_NULL_ ? &u->adapter : EVC_NULL_,
+	evc_status st = evc_adapter_begin(u != EVC_NULL_ ? &u->adapter :
+							   EVC_NULL_,
 					  "evc_uv_run", false, opts);
 
 	if (st < 0)

@@ -242,8 +242,9 @@ evc_kick_signal(int signo);
  * Since:     0.1
  */
 EVC_API evc_status
-evc_call_detached(evc_coord *c, const char *name, int (*fn)(void *arg), void *arg,
-	 void (*release)(void *arg), double timeout, int *ret_result);
+evc_call_detached(evc_coord *c, const char *name, int (*fn)(void *arg),
+		  void *arg, void (*release)(void *arg), double timeout,
+		  int *ret_result);
 
 /* Options of evc_call_detached_with. */
 typedef struct evc_call_opts {
@@ -256,12 +257,12 @@ typedef struct evc_call_opts {
 	/* Since 0.2: leave fn behind at once.  The call returns when fn was
 	   begun; timeout is not used, and ret_result is NULL. */
 	bool no_wait;
-	/* Since 0.2, with no_wait: after fn, done(r, why, result, arg) is called
-	   on the loop of this reactor of any coordinator of the process; also
-	   after a stop, as long as the loop turns.  why is 0, or
-	   EVC_FAILED_PRECONDITION when fn ended its thread.  done is not called
-	   when the loop was detached or destroyed before.  Both NULL: no
-	   completion. */
+	/* Since 0.2, with no_wait: after fn, done(r, why, result, arg) is
+	   called on the loop of this reactor of any coordinator of the
+	   process; also after a stop, as long as the loop turns.  why is 0,
+	   or EVC_FAILED_PRECONDITION when fn ended its thread.  done is not
+	   called when the loop was detached or destroyed before.  Both NULL:
+	   no completion. */
 	evc_reactor *reactor;
 	void (*done)(evc_reactor *r, evc_status why, int result, void *arg);
 	uint64_t reserved_[8];
@@ -284,8 +285,9 @@ typedef struct evc_call_opts {
  * Since:     0.1
  */
 EVC_API evc_status
-evc_call_detached_with(evc_coord *c, int (*fn)(void *arg), void *arg, double timeout,
-	      const evc_call_opts *opts, int *ret_result);
+evc_call_detached_with(evc_coord *c, int (*fn)(void *arg), void *arg,
+		       double timeout, const evc_call_opts *opts,
+		       int *ret_result);
 
 EVC_END_DECLS_
 

@@ -273,6 +273,8 @@ bites listed "thread tests/api/core/stop/stop:planted" tests/api/core/stop/stop.
 if (t_under_tsan())'
 
 bites style "$file: " $file "$(seq 450 | sed 's/.*/\/* & *\//')"
+bites style "include/evcoord/pool.h:" include/evcoord/pool.h \
+	"/* $(seq 30 | tr '\n' ' ') */"
 bites style "src/core/planted.c" src/core/planted.c 'int planted;'
 edited style "bench/Makemodule.am" bench/Makemodule.am '/SPDX/d'
 edited style "NEWS:" NEWS '/evc_request_stop/{p;}'

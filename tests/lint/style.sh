@@ -2,15 +2,19 @@
 # SPDX-License-Identifier: BSD-2-Clause
 #
 # A file of src/ holds one idea, so it has 450 lines at most.  Each source
-# file says under which licence it stands.  NEWS has lines of 80 characters at
-# most and says nothing twice: a merge of two changes can leave both forms of a
-# sentence.
+# file says under which licence it stands.  A public header and NEWS have lines
+# of 80 characters at most, and NEWS says nothing twice: a merge of two changes
+# can leave both forms of a sentence.
 . "$(dirname "$0")/common.sh"
 need src/core/life/coord.c Makefile.am
 
 find src -name '*.[ch]' -exec wc -l {} + |
 	awk '$2 != "total" && $1 > 450 { print $2 ": " $1 " lines" }' |
 	broken_lines "more than 450 lines: two ideas?"
+
+find include -name '*.h' -o -name '*.hpp' | sort | while read -r file; do
+	expand "$file" | awk -v file="$file" 'length > 80 { print file ":" FNR }'
+done | broken_lines "a public header with more than 80 columns"
 
 find src include tools tests examples bench -name '*.[ch]' | sort |
 while read -r file; do

@@ -49,7 +49,8 @@ enum {
 					   transactional function before it
 					   gives the result, which has none */
 
-	/* The status of evc_engine_sink.variable when the answer comes later. */
+	/* The status of evc_engine_sink.variable when the answer comes
+	   later. */
 	EVC_ENGINE_LATER = 256,
 
 	/* evc_engine_ops.wake */
