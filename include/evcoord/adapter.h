@@ -65,6 +65,17 @@ evc_adapter_fail(struct evc_adapter *a, const char *func, const char *why)
 	return evc_refuse(-EVC_RESOURCE_EXHAUSTED, "%s: %s", func, why);
 }
 
+/* Detach the reactor.  A reactor that is gone already, because its coordinator
+   was freed first, is detached; and so it is in a fork child. */
+static inline evc_status
+evc_adapter_detach(struct evc_adapter *a)
+{
+	if (a->turns == 0 && pthread_equal(a->thread, pthread_self()) &&
+	    evc_reactor_turn(a->reactor) < 0)
+		return 0;
+	return evc_reactor_detach(a->reactor);
+}
+
 /* Has the run to turn its host, still? */
 static inline bool
 evc_adapter_goes_on(const struct evc_adapter *a)
@@ -115,6 +126,9 @@ evc_adapter_begin(struct evc_adapter *a, const char *func, bool nested,
 	memset(&o, 0, sizeof(o));
 	if (a == EVC_NULL_)
 		return evc_refuse(-EVC_INVALID_ARGUMENT, "%s: no loop", func);
+	if (!pthread_equal(a->thread, pthread_self()))
+		return evc_refuse(-EVC_FAILED_PRECONDITION,
+				  "%s: another thread's loop", func);
 	if (a->running || a->turns > 0 || nested)
 		return evc_refuse(-EVC_FAILED_PRECONDITION,
 				  "%s: inside a callback of the loop it would "

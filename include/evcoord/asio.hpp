@@ -146,7 +146,7 @@ inline evc_status
 evc_asio_detach(evc_asio *a)
 {
 	evc_status st = a != nullptr ?
-				evc_reactor_detach(a->adapter.reactor) : 0;
+				evc_adapter_detach(&a->adapter) : 0;
 
 	if (a == nullptr || st < 0)
 		return st;

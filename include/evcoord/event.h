@@ -92,7 +92,7 @@ evc_event_detach(evc_event *e)
 	if (e == EVC_NULL_)
 		return 0;
 	event_del(e->event);
-	st = evc_reactor_detach(e->adapter.reactor);
+	st = evc_adapter_detach(&e->adapter);
 	if (st < 0) {
 		if (e->adapter.watched)
 			event_add(e->event, EVC_NULL_);

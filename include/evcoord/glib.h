@@ -100,7 +100,7 @@ evc_glib_detach(evc_glib *g)
 	if (on)
 		g_source_modify_unix_fd(&g->source, g->tag,
 					EVC_CAST_(GIOCondition, 0));
-	st = evc_reactor_detach(g->adapter.reactor);
+	st = evc_adapter_detach(&g->adapter);
 	if (st < 0) {
 		if (on)
 			g_source_modify_unix_fd(&g->source, g->tag, G_IO_IN);

@@ -103,7 +103,7 @@ evc_qt_detach(evc_qt *q)
 	if (q == nullptr)
 		return 0;
 	q->notifier->setEnabled(false);
-	st = evc_reactor_detach(q->adapter.reactor);
+	st = evc_adapter_detach(&q->adapter);
 	if (st < 0)
 		q->notifier->setEnabled(q->adapter.watched);
 	else

@@ -94,7 +94,7 @@ evc_sdevent_detach(evc_sdevent *s)
 	if (s == EVC_NULL_)
 		return 0;
 	sd_event_source_set_enabled(s->source, SD_EVENT_OFF);
-	st = evc_reactor_detach(s->adapter.reactor);
+	st = evc_adapter_detach(&s->adapter);
 	if (st < 0) {
 		if (s->adapter.watched)
 			sd_event_source_set_enabled(s->source, SD_EVENT_ON);

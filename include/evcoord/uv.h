@@ -93,8 +93,8 @@ evc_uv_attach(evc_coord *c, const char *name, uv_loop_t *loop, evc_uv **ret)
 
 /*
  * Detach the loop.  A call that is refused changes nothing.  libuv frees a
- * handle in the next uv_run: call uv_run(loop, UV_RUN_DEFAULT) once more before
- * uv_loop_close.
+ * handle in the next uv_run: call uv_run(loop, UV_RUN_NOWAIT) once more before
+ * uv_loop_close.  (UV_RUN_DEFAULT would wait for handles of late connections.)
  *
  * Thread:    that of the attach; not inside a callback of the library.
  * Ownership: u is gone after 0, its memory after the next uv_run.  NULL is
@@ -114,7 +114,7 @@ evc_uv_detach(evc_uv *u)
 	closing = uv_is_closing(evc_uv_handle(u));
 	if (!closing)
 		uv_poll_stop(&u->poll);
-	st = evc_reactor_detach(u->adapter.reactor);
+	st = evc_adapter_detach(&u->adapter);
 	if (st < 0 && !closing && u->adapter.watched)
 		uv_poll_start(&u->poll, UV_READABLE, evc_uv_readable);
 	if (st == 0 && !closing)

@@ -310,8 +310,10 @@ evc__loopers_stop(evc_reactor *r, const struct evc__frame *f)
 			break;
 	}
 	evc__busy_end(&busy);
-	/* A single ring for all loopers that have ended. */
-	evc__ring(c);
+	/* A single ring for all loopers that have ended.  Without one there is
+	   none: a ring turns r again, if a join is in progress on r. */
+	if (n > 0)
+		evc__ring(c);
 	if (l != NULL)
 		evc__reactor_poke(r);
 	sync_unlock(&c->lock);

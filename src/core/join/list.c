@@ -138,9 +138,11 @@ evc__join_result(const struct evc__join *j, evc_verdict *ret_verdict)
 		evc__log_late(j->c, &j->verdict,
 			      j->opts.flags & EVC_JOIN_IGNORE_LIVE);
 		/* The lines are out when the join returns, unless the hook
-		   hangs. */
-		if (j->c->log.fn != NULL && j->verdict.n_stragglers > 0 &&
-		    j->stop_number != 0)
+		   hangs; so is the report, which with at_end goes to standard
+		   error when there is no hook. */
+		if ((j->c->log.fn != NULL ||
+		     evc__escalation(j->c)->at_end != 0) &&
+		    j->verdict.n_stragglers > 0 && j->stop_number != 0)
 			evc__await_report(j->c, j->stop_number, LOG_FLUSH_NS);
 		else if (j->c->log.fn != NULL)
 			evc__log_settle(j->c, LOG_FLUSH_NS);

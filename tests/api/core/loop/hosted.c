@@ -223,6 +223,33 @@ START_TEST(loopers_tick_in_time_and_back_to_back)
 }
 END_TEST
 
+/* The stop comes while the looper runs, which then runs the host. */
+static evc_status
+run_the_host(evc_coord *of, void *arg)
+{
+	unsigned n = 0;
+
+	OK(evc_request_stop(of, 0, NULL));
+	while (host_readable(t.fd) && n++ < 100)
+		(void)evc_reactor_turn(t.r);
+	*(bool *)arg = !host_readable(t.fd);
+	return 0;
+}
+
+START_TEST(a_looper_that_runs_the_host_during_a_stop_finds_it_quiet)
+{
+	evc_join_opts opts = { .flags = EVC_JOIN_UNTIL_STOP };
+	struct answer a = { .came = false };
+	bool quiet = false;
+
+	OK(evc_looper_start(c, "modal", 0.001, run_the_host, &quiet, NULL,
+			    NULL));
+	OK(evc_join_start(c, on_answer, &a, &opts));
+	HOST_UNTIL(&h, a.came);
+	ck_assert(quiet);
+}
+END_TEST
+
 /* ---- in place of evc_run ---- */
 
 START_TEST(a_join_UNTIL_STOP_has_no_answer_before_the_stop)
@@ -246,4 +273,5 @@ API_MAIN_WITH("hosted", set_up, tear_down,
 	      late_tasks_are_told_by_the_timer_of_the_reactor,
 	      posts_of_other_threads_come,
 	      loopers_tick_in_time_and_back_to_back,
+	      a_looper_that_runs_the_host_during_a_stop_finds_it_quiet,
 	      a_join_UNTIL_STOP_has_no_answer_before_the_stop)

@@ -149,6 +149,37 @@ START_TEST(without_a_log_hook_the_report_goes_to_standard_error)
 END_TEST
 
 static evc_status
+hang_thread(evc_coord *c, void *arg)
+{
+	(void)c;
+	(void)arg;
+	for (;;)
+		pause();
+	return 0;
+}
+
+static void
+late_join_without_log(void)
+{
+	evc_coord *c = front(NULL, false, EVC_AT_END_EXIT, 0.2);
+
+	IN_CHILD(evc_thread_start(c, "stuck", hang_thread, NULL, NULL, NULL));
+	IN_CHILD(evc_request_stop(c, 0, ""));
+	_exit(evc_join(c, NULL, NULL) == EVC_DEADLINE_EXCEEDED ? 3 : 4);
+}
+
+/* The program may end at once, as README's does. */
+START_TEST(the_report_of_a_late_join_is_out_when_the_join_returns)
+{
+	struct end e = child(late_join_without_log);
+
+	EXITED(e, 3);
+	HAS(e.said, "coordinator \"front\", round 1: stopping");
+	HAS(e.said, "thread \"stuck\"");
+}
+END_TEST
+
+static evc_status
 hang_looper(evc_coord *c, void *arg)
 {
 	(void)arg;
@@ -692,6 +723,7 @@ END_TEST
 
 API_MAIN("at_end", a_hung_loop_is_named_and_the_process_ends,
 	 without_a_log_hook_the_report_goes_to_standard_error,
+	 the_report_of_a_late_join_is_out_when_the_join_returns,
 	 after_an_error_the_status_is_1, an_abort_calls_no_handler,
 	 a_program_that_never_joins_ends_too,
 	 a_log_hook_that_hangs_delays_nothing,
