@@ -149,6 +149,10 @@ public:
 	value() const;
 
 	friend constexpr bool
+	operator==(status a, status b) noexcept { return a.st_ == b.st_; }
+	friend constexpr bool
+	operator!=(status a, status b) noexcept { return a.st_ != b.st_; }
+	friend constexpr bool
 	operator==(status a, enum code k) noexcept { return a.code() == k; }
 	friend constexpr bool
 	operator!=(status a, enum code k) noexcept { return a.code() != k; }
@@ -184,8 +188,10 @@ public:
 	explicit operator bool() const noexcept { return ok(); }
 	evcoord::status status() const noexcept { return st_; }
 	T &operator*() & noexcept { return *v_; }
+	const T &operator*() const & noexcept { return *v_; }
 	T &&operator*() && noexcept { return std::move(*v_); }
 	T *operator->() noexcept { return &*v_; }
+	const T *operator->() const noexcept { return &*v_; }
 	T &value() & { return st_.value(), *v_; }
 	T value() && { return st_.value(), std::move(*v_); }
 
@@ -328,6 +334,9 @@ class reactor_ref;
 
 namespace detail {
 
+inline const char *
+or_empty(const char *s) noexcept { return s != nullptr ? s : ""; }
+
 #ifdef EVCOORD_EXCEPTIONS
 /* The exception that is being handled, as an error of c; the result is its
    code.  An error of value() with a clean code is no error. */
@@ -352,17 +361,17 @@ report_exception(evc_coord *c, const char *name) noexcept
 			k = static_cast<int>(e.code());
 			if (c != nullptr && evc_is_clean(c, k))
 				return k;
-			text = e.what();
+			text = or_empty(e.what());
 		} catch (const std::system_error &e) {
 			if (e.code().category() == std::generic_category() ||
 			    e.code().category() == std::system_category())
 				err = e.code().value();
-			text = e.what();
+			text = or_empty(e.what());
 		} catch (const std::bad_alloc &e) {
 			k = EVC_RESOURCE_EXHAUSTED;
-			text = e.what();
+			text = or_empty(e.what());
 		} catch (const std::exception &e) {
-			text = e.what();
+			text = or_empty(e.what());
 		} catch (...) {
 			text = "not a std::exception";
 		}
@@ -450,9 +459,6 @@ destroy(evc_coord *c, const char *name, P *p) noexcept
 {
 	return caught_here(c, name, [&] { return delete p, EVC_OK; });
 }
-
-inline const char *
-or_empty(const char *s) noexcept { return s != nullptr ? s : ""; }
 
 inline void
 ignore(evc_status) noexcept {}
@@ -2319,7 +2325,7 @@ private:
 	hook hook_;
 };
 
-/* A stop that a std::stop_token hears is a stop of c. */
+/* A stop that a std::stop_token hears is a stop of c, which outlives this. */
 class stop_on_token {
 public:
 	stop_on_token(coord_ref c, std::stop_token t,
@@ -2427,6 +2433,9 @@ public:
 			h_.destroy();
 	}
 
+	/* false: moved from. */
+	explicit operator bool() const noexcept { return bool(h_); }
+
 	auto
 	operator co_await() && noexcept
 	{
@@ -2511,11 +2520,44 @@ struct own_root {
 	root::promise_type &await_resume() const noexcept { return *p; }
 };
 
+struct resume_awaiter {
+	evc_message m{};
+	evc_loop_ref *loop;
+	std::coroutine_handle<> h{};
+	status st{};
+
+	explicit resume_awaiter(evc_loop_ref *l) noexcept : loop(l) {}
+	bool await_ready() const noexcept { return false; }
+	bool
+	await_suspend(std::coroutine_handle<> to) noexcept
+	{
+		h = to;
+		m.fn = posted;
+		m.flags = EVC_AFTER_STOP;
+		evc_status refused = evc_post_message(loop, &m);
+		if (refused == 0)
+			return true;
+		st = refused;
+		return false;
+	}
+	status await_resume() const noexcept { return st; }
+	static void
+	posted(evc_message *m, evc_status why) noexcept
+	{
+		auto *self = reinterpret_cast<resume_awaiter *>(m);
+
+		self->st = why;
+		self->h.resume();
+	}
+};
+static_assert(std::is_standard_layout_v<resume_awaiter>);
+
 template <class T>
 root
 run_root(co<T> body, const char *)
 {
 	root::promise_type &self = co_await own_root{};
+	loop_ref home(self.reactor());
 	evc_coord *c = self.coord().get();
 	evc_status st = 0;
 
@@ -2535,6 +2577,9 @@ run_root(co<T> body, const char *)
 		ignore(report_exception(c, self.name.c_str()));
 	}
 #endif
+	/* A task ends on the thread of its loop. */
+	if (!self.reactor().is_here())
+		(void)co_await resume_awaiter(home.get());
 }
 
 /* A looper that waits for a coroutine, and resumes it on the loop. */
@@ -2637,43 +2682,19 @@ struct sleep_awaiter {
 		if (refused == 0)
 			return true;
 		st = refused == -EVC_CANCELLED ? EVC_CANCELLED : refused;
+		/* During a stop, too, the loop turns once before the coroutine
+		   goes on: so a coroutine that does not look at the answer
+		   keeps the loop from nothing. */
+		s->m.fn = sleeper::posted;
+		s->m.flags = EVC_AFTER_STOP;
+		if (st == code::cancelled &&
+		    evc_post_message(s->loop.get(), &s->m) == 0)
+			return true;
 		delete s;
 		return false;
 	}
 	status await_resume() const noexcept { return st; }
 };
-
-struct resume_awaiter {
-	evc_message m{};
-	evc_loop_ref *loop;
-	std::coroutine_handle<> h{};
-	status st{};
-
-	explicit resume_awaiter(evc_loop_ref *l) noexcept : loop(l) {}
-	bool await_ready() const noexcept { return false; }
-	bool
-	await_suspend(std::coroutine_handle<> to) noexcept
-	{
-		h = to;
-		m.fn = posted;
-		m.flags = EVC_AFTER_STOP;
-		evc_status refused = evc_post_message(loop, &m);
-		if (refused == 0)
-			return true;
-		st = refused;
-		return false;
-	}
-	status await_resume() const noexcept { return st; }
-	static void
-	posted(evc_message *m, evc_status why) noexcept
-	{
-		auto *self = reinterpret_cast<resume_awaiter *>(m);
-
-		self->st = why;
-		self->h.resume();
-	}
-};
-static_assert(std::is_standard_layout_v<resume_awaiter>);
 
 } // namespace detail
 
@@ -2686,6 +2707,9 @@ template <class T>
 status
 spawn(reactor_ref r, const char *name, co<T> body)
 {
+	if (!body)
+		return evc_refuse(-EVC_INVALID_ARGUMENT,
+				  "spawn: the coroutine was moved from");
 	detail::root o = detail::run_root(std::move(body), name);
 	status st = o.h.promise().begin(r);
 
@@ -2696,19 +2720,19 @@ spawn(reactor_ref r, const char *name, co<T> body)
 	return st;
 }
 
-/* co_await sleep(r, 1.5): ok when the time is over; cancelled at a stop, and at
-   once while a stop stands.  The coroutine goes on on the loop of r. */
-inline detail::sleep_awaiter
+/* co_await sleep(r, 1.5): ok when the time is over; cancelled at a stop, and in
+   the next turn of the loop while a stop stands.  The coroutine goes on on the loop of r. */
+[[nodiscard]] inline detail::sleep_awaiter
 sleep(reactor_ref r, seconds s) noexcept { return { r, s }; }
 
 /* co_await until_stop(r) */
-inline detail::sleep_awaiter
+[[nodiscard]] inline detail::sleep_awaiter
 until_stop(reactor_ref r) noexcept { return { r, forever }; }
 
 /* co_await resume_on(l): the coroutine goes on on that loop, in its next turn;
    also after the stop.  cancelled or not_found when the loop is gone: then the
    coroutine goes on on any thread. */
-inline detail::resume_awaiter
+[[nodiscard]] inline detail::resume_awaiter
 resume_on(const loop_ref &l) noexcept
 {
 	return detail::resume_awaiter(l.get());
@@ -2732,7 +2756,7 @@ work_with(W &w, evc_job *j)
    coroutine goes on on the loop of r.  The answer is the status of work; a work
    that returns another T gives a result<T>. */
 template <class W>
-auto
+[[nodiscard]] auto
 run_in(pool &p, reactor_ref r, const char *name, W work)
 {
 	using R = decltype(detail::work_with(std::declval<W &>(), nullptr));

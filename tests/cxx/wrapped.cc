@@ -1025,6 +1025,54 @@ coroutine_moves()
 	}(c, home, side)));
 	CHECK(c.run());
 }
+
+// A coroutine that ends on another thread is a task of its own loop to the end;
+// one that was moved from is refused.
+void
+coroutine_ends_elsewhere()
+{
+	coordinator c(loop());
+	loop_ref side;
+	auto r = c.reactor("side", [&](reactor_ref me) { side = loop_ref(me); });
+	bool there = false;
+
+	CHECK(r);
+	CHECK(spawn(c.home(), "hop", [](coordinator &c, loop_ref &side,
+				       bool &there) -> co<> {
+		counted own;
+
+		CHECK(co_await resume_on(side));
+		there = !c.home().is_here();
+		c.request_stop();
+	}(c, side, there)));
+	CHECK(c.run() && there && n_live == 0);
+
+	int n = 0;
+	co<> from = waits(c.home(), n), to = std::move(from);
+	CHECK(!from && to);
+	CHECK(spawn(c.home(), "gone", std::move(from)) ==
+	      code::invalid_argument);
+}
+
+// A stop ends although a coroutine does not look at the answer of sleep.
+void
+coroutine_does_not_look()
+{
+	config k;
+	k.grace = 0.05;
+	k.strict = false;
+	coordinator c(loop(), k);
+	bool quit = false;
+
+	CHECK(spawn(c.home(), "deaf", [](reactor_ref r, bool &quit) -> co<> {
+		while (!quit)
+			(void)co_await evcoord::sleep(r, 0.001);
+	}(c.home(), quit)));
+	c.request_stop();
+	CHECK(c.run() == code::deadline_exceeded);
+	quit = true;
+	CHECK(c.run());
+}
 #endif
 
 #define CASE(name) { #name, name }
@@ -1044,6 +1092,7 @@ const named_case cases[] = {
 #ifdef EVCOORD_COROUTINES
 	CASE(coroutines), CASE(coroutines_stopped), CASE(coroutines_loop_gone),
 	CASE(coroutine_fails), CASE(coroutine_moves),
+	CASE(coroutine_ends_elsewhere), CASE(coroutine_does_not_look),
 #endif
 };
 

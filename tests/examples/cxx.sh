@@ -154,6 +154,11 @@ end
 check 'a stop half way is no error' test "$status" = 0
 check 'which it says' said '^stopped$'
 check 'it loses nothing that was begun' counted some
+# To the thread sanitizer a handler runs when a call returns: perhaps late.
+case " ${EVC_SANITIZERS-} " in
+*" thread "*) most=64 ;;
+*) most=41 ;;
+esac
 check 'and begins no more than the queue had' \
-	test "$(cat "$tmp/total")" -ge 24 -a "$(cat "$tmp/total")" -le 41
+	test "$(cat "$tmp/total")" -ge 24 -a "$(cat "$tmp/total")" -le $most
 exit $((failures != 0))
