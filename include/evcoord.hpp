@@ -2721,7 +2721,8 @@ spawn(reactor_ref r, const char *name, co<T> body)
 }
 
 /* co_await sleep(r, 1.5): ok when the time is over; cancelled at a stop, and in
-   the next turn of the loop while a stop stands.  The coroutine goes on on the loop of r. */
+   the next turn of the loop while a stop stands.  The coroutine goes on on the
+   loop of r. */
 [[nodiscard]] inline detail::sleep_awaiter
 sleep(reactor_ref r, seconds s) noexcept { return { r, s }; }
 
