@@ -95,13 +95,25 @@ t_loop_new(unsigned flags)
 }
 
 static void
+add_guest(struct guest *g)
+{
+	pthread_mutex_lock(&lock);
+	g->on->tid = own_tid();
+	g->next = g->on->guests;
+	g->on->guests = g;
+	pthread_mutex_unlock(&lock);
+}
+
+static void
 drop_guest(struct guest *g)
 {
 	struct guest **at = &g->on->guests;
 
+	pthread_mutex_lock(&lock);
 	while (*at != g)
 		at = &(*at)->next;
 	*at = g->next;
+	pthread_mutex_unlock(&lock);
 	free(g);
 }
 
@@ -379,6 +391,7 @@ t_loop_run(struct ev_loop *loop, int flags)
 
 /* ---- reactors ---- */
 
+/* NULL, too, for a reactor of another thread, which may be going. */
 static struct guest *
 guest_of(const evc_reactor *r)
 {
@@ -387,7 +400,8 @@ guest_of(const evc_reactor *r)
 
 	pthread_mutex_lock(&lock);
 	for (l = loops; l != NULL && g == NULL; l = l->next)
-		for (g = l->guests; g != NULL && g->r != r;)
+		for (g = l->tid == own_tid() ? l->guests : NULL;
+		     g != NULL && g->r != r;)
 			g = g->next;
 	pthread_mutex_unlock(&lock);
 	return g;
@@ -401,7 +415,7 @@ loop_above(const evc_coord *c, const evc_reactor *r)
 
 	for (g = guest_of(r); g == NULL && c != NULL; c = evc_scope_parent(c))
 		g = guest_of(evc_home(c));
-	return g != NULL && g->on->tid == own_tid() ? g->on : NULL;
+	return g != NULL ? g->on : NULL;
 }
 
 /* The turn may take the guest away. */
@@ -427,11 +441,9 @@ attach(evc_coord *c, const char *name, struct loop *l, evc_reactor **ret)
 		free(g);
 		return st;
 	}
-	l->tid = own_tid();
 	g->on = l;
 	g->c = c;
-	g->next = l->guests;
-	l->guests = g;
+	add_guest(g);
 	host_add(&l->host, g->fd, turn, g);
 	if (ret != NULL)
 		*ret = g->r;
@@ -531,8 +543,7 @@ end_guests(struct guest *away, bool back)
 			free(away);
 			continue;
 		}
-		away->next = away->on->guests;
-		away->on->guests = away;
+		add_guest(away);
 		host_add(&away->on->host, away->fd, turn, away);
 	}
 }
@@ -574,7 +585,7 @@ t_reactor_detach(evc_reactor *r)
 	struct guest *g = guest_of(r);
 	evc_status st;
 
-	if (g == NULL || g->on->tid != own_tid())
+	if (g == NULL)
 		return evc_reactor_detach(r);
 	host_del(&g->on->host, g->fd);
 	st = evc_reactor_detach(r);
@@ -736,7 +747,7 @@ evc_status
 t_reactor_run(evc_reactor *r)
 {
 	struct guest *g = t_on_epoll() ? guest_of(r) : NULL;
-	struct loop *l = g != NULL && g->on->tid == own_tid() ? g->on : NULL;
+	struct loop *l = g != NULL ? g->on : NULL;
 	evc_coord *c = evc_reactor_coord(r);
 
 	if (l == NULL || l->depth > 0)
