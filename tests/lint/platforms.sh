@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 #
-# The sources of the libraries compile for musl and for a machine of 32 bits without a warning.
-# The headers of libev, hiredis and Linux are this machine's.
+# The sources of the libraries compile for musl, and for a machine of 32 bits
+# where there is a compiler for one, without a warning.  The headers of libev,
+# hiredis and Linux are this machine's.
 # EVC_PLATFORMS: other compilers, one for each platform.
 . "$(dirname "$0")/common.sh"
 need src/base/libc.c
