@@ -4,31 +4,9 @@
  * the loop watches the descriptor of a reactor and calls evc_reactor_turn.
  */
 #include "../../../support/api_util.h"
-#include "../../../support/host.h"
+#include "../../../support/hosted_util.h"
 
 #include <fcntl.h>
-
-static struct host h;
-static struct hosted t;
-static evc_coord *c;
-
-static void
-set_up(void)
-{
-	host_init(&h);
-	OK(evc_new(NULL, NULL, &c));
-	hosted_init(&t, &h, c, "ui");
-}
-
-static void
-tear_down(void)
-{
-	if (c != NULL) {
-		host_del(&h, t.fd);
-		OK(evc_free(c));
-	}
-	host_end(&h);
-}
 
 /* ---- a join ---- */
 

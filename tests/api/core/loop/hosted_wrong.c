@@ -6,33 +6,12 @@
  */
 #include "../../../support/api_util.h"
 #include "../../../support/fork_util.h"
-#include "../../../support/host.h"
 #include "../../../support/wait_util.h"
+/* Last: its c would hide parameters of the others. */
+#include "../../../support/hosted_util.h"
 
 #include <ev.h>
 #include <sys/wait.h>
-
-static struct host h;
-static struct hosted t;
-static evc_coord *c;
-
-static void
-set_up(void)
-{
-	host_init(&h);
-	OK(evc_new(NULL, NULL, &c));
-	hosted_init(&t, &h, c, "ui");
-}
-
-static void
-tear_down(void)
-{
-	if (c != NULL) {
-		host_del(&h, t.fd);
-		OK(evc_free(c));
-	}
-	host_end(&h);
-}
 
 static void
 on_answer(evc_coord *of, const evc_verdict *v, void *arg)
