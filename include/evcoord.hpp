@@ -2637,12 +2637,18 @@ struct sleeper {
 	{
 		auto *s = static_cast<sleeper *>(arg);
 
-		s->m.fn = posted;
-		s->m.flags = EVC_AFTER_STOP;
 		if (!s->h)
 			delete s;
-		else if (evc_post_message(s->loop.get(), &s->m) < 0)
+		else if (!s->post())
 			posted(&s->m, EVC_CANCELLED);
+	}
+	/* cancelled, in the next turn of the loop.  false: the loop is gone. */
+	bool
+	post() noexcept
+	{
+		m.fn = posted;
+		m.flags = EVC_AFTER_STOP;
+		return evc_post_message(loop.get(), &m) == 0;
 	}
 	static void
 	posted(evc_message *m, evc_status) noexcept
@@ -2685,10 +2691,7 @@ struct sleep_awaiter {
 		/* During a stop, too, the loop turns once before the coroutine
 		   goes on: so a coroutine that does not look at the answer
 		   keeps the loop from nothing. */
-		s->m.fn = sleeper::posted;
-		s->m.flags = EVC_AFTER_STOP;
-		if (st == code::cancelled &&
-		    evc_post_message(s->loop.get(), &s->m) == 0)
+		if (st == code::cancelled && s->post())
 			return true;
 		delete s;
 		return false;
