@@ -105,8 +105,7 @@ make_loop(struct start *s)
 	if (s->loop == NULL)
 		return evc__refuse(-EVC_RESOURCE_EXHAUSTED,
 				   "evc_reactor_start: no loop");
-	st = evc__reactor_attach(s->c, s->name, s->loop, NULL,
-				 &s->r);
+	st = evc__reactor_attach(s->c, s->name, s->loop, NULL, &s->r);
 	if (st < 0)
 		ev_loop_destroy(s->loop);
 	return st;

@@ -38,13 +38,14 @@ next_error(evc_coord *c, evc_reason *ret)
 static void
 add_reason(struct text *t, const evc_reason *r)
 {
+	const char *err = evc__errno_text(r->err);
+
 	evc__text_fmt(t, "%s (%d)", evc_status_name(r->code), r->code);
 	if (r->text[0] != '\0')
 		evc__text_fmt(t, ": %s", r->text);
 	if (r->err != 0)
-		evc__text_fmt(t, ": %s", evc__errno_text(r->err) != NULL ?
-						  evc__errno_text(r->err) :
-						  "unknown errno value");
+		evc__text_fmt(t, ": %s", err != NULL ? err :
+						       "unknown errno value");
 	evc__text_fmt(t, "; by \"%s\" (tid %d)", r->who, r->tid);
 	if (r->file[0] != '\0')
 		evc__text_fmt(t, " at %s:%d", r->file, r->line);

@@ -70,16 +70,12 @@ evc__host_new(void)
 
 	if (h == NULL)
 		return NULL;
-	if (!open_descriptors(h) || !evc__table_reserve(&hosts, 1)) {
-		close_descriptors(h);
-		free_host(h);
-		return NULL;
-	}
-	/* These back ends need no descriptor. */
-	h->loop = ev_loop_new(EVFLAG_NOENV | EVBACKEND_POLL |
-			      EVBACKEND_SELECT);
 	h->fork_generation = sync_load_relaxed(&evc__fork_generation);
 	sync_store_relaxed(&h->armed, SYNC_FOREVER);
+	/* These back ends need no descriptor. */
+	if (open_descriptors(h) && evc__table_reserve(&hosts, 1))
+		h->loop = ev_loop_new(EVFLAG_NOENV | EVBACKEND_POLL |
+				      EVBACKEND_SELECT);
 	if (h->loop == NULL) {
 		evc__host_end(h);
 		return NULL;

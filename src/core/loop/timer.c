@@ -161,7 +161,7 @@ evc__host_timers_feed(struct evc__host *h)
 	}
 	/* libev calls the last event that was fed first, so the timer that is
 	   due first comes last. */
-	for (; (t = due) != NULL;) {
+	while ((t = due) != NULL) {
 		due = t->next;
 		t->next = NULL;
 		if (t->ev.repeat > 0)
