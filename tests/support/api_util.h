@@ -306,6 +306,15 @@ stay(evc_coord *c, void *arg)
 	return 0;
 }
 
+/* Not pause(): ThreadSanitizer follows no lock any more of a thread that was
+   cancelled in pause, poll, read and the like. */
+static MAYBE_UNUSED void
+stay_until_cancelled(void)
+{
+	for (;;)
+		t_sleep(0.001);
+}
+
 static MAYBE_UNUSED void *
 stay_thread(void *arg)
 {

@@ -31,8 +31,8 @@ own_main(void *arg)
 		pthread_exit(NULL);
 	if (o->end == RAW_EXIT)
 		syscall(SYS_exit, 0);
-	while (o->end == IS_CANCELLED)
-		pause();
+	if (o->end == IS_CANCELLED)
+		stay_until_cancelled();
 	return NULL;
 }
 

@@ -88,8 +88,7 @@ static void *
 be_cancelled(void *arg)
 {
 	atomic_store((atomic_int *)arg, 1);
-	for (;;)
-		pause();
+	stay_until_cancelled();
 	return NULL;
 }
 
