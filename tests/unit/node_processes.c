@@ -88,6 +88,29 @@ be_impatient(void)
 	return 0;
 }
 
+/* The control thread stands for a while before it sets the time of the end. */
+static void *
+let_go_later(void *arg)
+{
+	int *hold = arg;
+
+	if (seam_await(*hold))
+		t_sleep(0.3);
+	seam_release(*hold);
+	return NULL;
+}
+
+static void
+hear_late(void)
+{
+	static int hold;
+	pthread_t t;
+
+	hold = seam_hold("end_timer", NULL, 1);
+	if (pthread_create(&t, NULL, let_go_later, &hold) == 0)
+		pthread_detach(t);
+}
+
 static bool
 is_asked(const char *how)
 {
@@ -106,6 +129,8 @@ be_worker(void)
 		t_sleep(1);
 	if (is_asked("poor"))
 		seam_fail("end_timer", NULL, 1, EAGAIN);
+	if (is_asked("late"))
+		hear_late();
 	result = evc_worker_main(functions, 3, NULL) != 0;
 	/* Nothing of the cluster's runs any more. */
 	if (is_asked("lingering"))
@@ -551,21 +576,26 @@ START_TEST(a_worker_that_is_told_again_lives)
 }
 END_TEST
 
-START_TEST(a_worker_that_is_stopped_ends_likewise)
+/* It hears of its end, though late, before its function begins. */
+static void
+stop_in_its_function(const char *how)
 {
-	node_open(NULL, T_LIMIT);
-	give("spin");
-	while (node.n_asked == 0) {
-		until_in(1000);
-		turn(0.02);
-	}
-	/* Told once more: it does not hear that. */
+	node_open(how, T_LIMIT);
+	until_in(2000);
+	start_spin();
 	stop(node.pid);
+	/* Told once more: it does not hear that. */
 	until_in(T_LIMIT * 1000);
 	TURN_UNTIL(node.n_gone == 1);
 	HAS(node.text, "was killed by signal 9 (SIGKILL)");
 	ck_assert(node.ran);
 	node_close();
+}
+
+START_TEST(a_worker_that_is_stopped_ends_likewise)
+{
+	stop_in_its_function(NULL);
+	stop_in_its_function("late");
 }
 END_TEST
 

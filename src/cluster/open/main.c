@@ -341,6 +341,7 @@ evc_worker_main(const evc_function *functions, unsigned n,
 	if (st != 0)
 		return st;
 	sync_lock_init(&p.lock);
+	sync_store_sc(&p.heard, 1);
 	st = run_worker(&p, opts);
 	if (is_inherited(&p))
 		return refuse_child(&p);

@@ -6,7 +6,7 @@
  * kernel keeps that time: neither a function, whatever signals are blocked, nor
  * a SIGSTOP holds the timer up, and no thread has to get its turn.
  * Called by: cluster/open/main.c and serve.c.
- * Locks: worker_process.lock; `leaving` is atomic.
+ * Locks: worker_process.lock; `leaving` and `heard` are atomic.
  */
 #include "cluster/worker/process.h"
 
@@ -48,11 +48,28 @@ cancel_tasks(struct worker_process *p, bool one, uint64_t n)
 
 /* ---- what is taken back ---- */
 
+/* What the coordinator said before it gave this process its first function is
+   in force when that begins.  The stream is looked at before `heard`: the
+   control thread takes bytes only while `heard` is odd. */
+static void
+await_control(struct worker_process *p)
+{
+	uint32_t seen = sync_load_sc(&p->heard);
+
+	while (seen != HEARD_ALL && (sync_fd_readable(p->control) ||
+				     sync_load_sc(&p->heard) % 2 != 0)) {
+		sync_futex_wait(&p->heard, seen, SYNC_FOREVER);
+		seen = sync_load_sc(&p->heard);
+	}
+}
+
 bool
 evc__worker_begin(struct worker_process *p, uint64_t n)
 {
 	bool yes;
 
+	if (p->begun == 0)
+		await_control(p);
 	sync_lock(&p->lock);
 	yes = n > p->back_upto;
 	if (yes)
@@ -155,6 +172,16 @@ hear_frame(struct worker_process *p, const struct frame *f, struct bytes *out)
 	return true;
 }
 
+/* A thread of functions may wait: await_control(). */
+static void
+mark_heard(struct worker_process *p, uint32_t heard)
+{
+	if (sync_load_sc(&p->heard) == HEARD_ALL)
+		return;
+	sync_store_sc(&p->heard, heard);
+	sync_futex_wake(&p->heard);
+}
+
 /* Until the end of the stream. */
 static void
 listen_to(struct worker_process *p, struct bytes *in, struct bytes *out)
@@ -167,13 +194,21 @@ listen_to(struct worker_process *p, struct bytes *in, struct bytes *out)
 	int got;
 
 	for (;;) {
+		/* Frames that came while this process was starting, or stopped,
+		   may be out of date, with a later frame behind. */
+		if (!sync_fd_readable(p->control)) {
+			set_timer(p);
+			mark_heard(p, (sync_load_sc(&p->heard) | 1) + 1);
+		}
 		/* A stop that the program asks for ends the worker: a thread
 		   that waits for functions hears of their end. */
 		if (!told && evc_wait_fd(p->coord, p->control, EVC_READ,
 					 INFINITY, &events) < 0) {
 			told = true;
+			mark_heard(p, HEARD_ALL);
 			sync_shutdown(p->data, SHUT_RD);
 		}
+		mark_heard(p, sync_load_sc(&p->heard) | 1);
 		to = bytes_room(in, 1024);
 		if (to == NULL)
 			return;
@@ -189,10 +224,6 @@ listen_to(struct worker_process *p, struct bytes *in, struct bytes *out)
 		}
 		if (got < 0)
 			return;
-		/* Frames that came while this process was starting, or stopped,
-		   may be out of date, with a later frame behind. */
-		if (!sync_fd_readable(p->control))
-			set_timer(p);
 	}
 }
 
@@ -205,6 +236,7 @@ control_main(evc_coord *c, void *arg)
 	listen_to(p, &in, &out);
 	bytes_free(&in);
 	bytes_free(&out);
+	mark_heard(p, HEARD_ALL);
 	if (sync_load_sc(&p->leaving) != 0) {
 		drop_timer(p);
 		return 0;

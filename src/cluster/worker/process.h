@@ -19,6 +19,8 @@
 #define WORKER_VARIABLE "EVCOORD_WORKER"
 #define WORKER_PROTOCOL 1
 
+#define HEARD_ALL UINT32_MAX
+
 struct speed;
 
 struct worker_process {
@@ -32,6 +34,10 @@ struct worker_process {
 	/* atomic: the thread of the functions -> control: the end of the
 	   control stream is no surprise */
 	_Atomic uint32_t leaving;
+	/* atomic, a futex; control counts: odd while it has bytes of its stream
+	   that are not obeyed, even when the stream was empty; HEARD_ALL:
+	   nobody is to wait for it */
+	_Atomic uint32_t heard;
 	pthread_mutex_t lock;
 	/* lock: for control, to cancel; the thread of the functions uses w
 	   without the lock, and takes it away at the end */
