@@ -306,13 +306,19 @@ stay(evc_coord *c, void *arg)
 	return 0;
 }
 
-/* Not pause(): ThreadSanitizer follows no lock any more of a thread that was
-   cancelled in pause, poll, read and the like. */
+/* ThreadSanitizer follows no lock any more of a thread that was cancelled in
+   pause, sleep, poll or read. */
 static MAYBE_UNUSED void
 stay_until_cancelled(void)
 {
-	for (;;)
+	int old;
+
+	for (;;) {
+		pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);
 		t_sleep(0.001);
+		pthread_setcancelstate(old, NULL);
+		pthread_testcancel();
+	}
 }
 
 static MAYBE_UNUSED void *

@@ -26,13 +26,15 @@ own_main(void *arg)
 
 	o->st = evc_register_thread(o->c, "own", pthread_self(), &opts, &o->id);
 	atomic_store(&o->tid, own_tid());
+	if (o->end == IS_CANCELLED) {
+		atomic_store(&o->g.in, 1);
+		stay_until_cancelled();
+	}
 	stay(NULL, &o->g);
 	if (o->end == EXITS)
 		pthread_exit(NULL);
 	if (o->end == RAW_EXIT)
 		syscall(SYS_exit, 0);
-	if (o->end == IS_CANCELLED)
-		stay_until_cancelled();
 	return NULL;
 }
 
