@@ -28,7 +28,8 @@ EVC_BEGIN_DECLS_
  *
  * Thread:    any.
  * Ownership: name is copied; arg must live until fn returns.  The library joins
- *            the thread; no other code may.
+ *            the thread; no other code may.  Each start joins threads that have
+ *            ended, so a server may start one for each connection.
  * Returns:   0 and *ret_id, set before fn can run; -EVC_CANCELLED after the
  *            stop unless flagged EVC_AFTER_STOP; -EVC_INVALID_ARGUMENT,
  *            -EVC_RESOURCE_EXHAUSTED, -EVC_UNIMPLEMENTED.

@@ -65,6 +65,8 @@ start_thread(evc_coord *c, struct evc__pthread *p, void *user,
 		evc__member_discard(&p->m);
 		evc__own_scope_end(s);
 	}
+	/* Threads that have ended were buried. */
+	evc__later_run(c);
 	return st;
 }
 

@@ -155,6 +155,7 @@ evc__launch(evc_coord *c, struct evc__pthread *p, size_t stack,
 	bool listed = m->e.id != 0;
 	int e;
 
+	evc__members_bury(c);
 	if (!listed && !evc__id_reserve(c, 1))
 		return evc__refuse(-EVC_RESOURCE_EXHAUSTED, "%s: no memory",
 				   func);

@@ -5,7 +5,8 @@
  * the chain `done`, and rings.  A joining thread takes the whole chain and
  * reaps each record: the joining thread claims the record (DONE -> REAPING),
  * joins the ended thread, and frees the record.  A single thread can claim a
- * record, so each thread is joined once.
+ * record, so each thread is joined once.  Who brings a new thread buries ended
+ * threads first, because each of them keeps its stack until it is joined.
  *
  * Called by: all kinds of members, joins, the helper.
  * Locks: the coordinator's guards the lists.  A joining thread gives the lock
@@ -279,22 +280,28 @@ evc__member_self_below(evc_coord *c)
 
 /* ---- ends ---- */
 
+static void
+push_done(struct evc__member *m)
+{
+	struct evc__member *head = sync_load(&m->c->member.done);
+
+	do
+		m->done_next = head;
+	while (!sync_cas(&m->c->member.done, &head, m));
+}
+
 void
 evc__member_done(struct evc__member *m)
 {
 	evc_coord *c = m->c;
-	struct evc__member *head;
 
 	evc__trace_member(TRACE_END, m);
 	/* `queued` is set before the state.  In the state DONE a probe may join
-	   m at once; a queued record stays until reap_member() takes the record
-	   from the chain. */
+	   m at once; a queued record stays until a thread takes the record from
+	   the chain. */
 	m->queued = true;
 	sync_store(&m->state, EVC_DONE);
-	head = sync_load(&c->member.done);
-	do
-		m->done_next = head;
-	while (!sync_cas(&c->member.done, &head, m));
+	push_done(m);
 	evc__ring(c);
 }
 
@@ -350,6 +357,33 @@ evc__members_reap(evc_coord *c, uint64_t ns)
 			ns = 0;
 	}
 	return true;
+}
+
+/* The program may still name the thread of m, by its pthread_t, in a second
+   registration or in the list of a join. */
+static bool
+is_known_outside(const struct evc__member *m)
+{
+	return m->e.kind == EVC_REGISTERED && !(m->e.flags & EVC_NOT_JOINED);
+}
+
+void
+evc__members_bury(evc_coord *c)
+{
+	struct evc__member *m, *next;
+
+	if (sync_load_sc(&c->member.done) == NULL)
+		return;
+	for (m = sync_xchg(&c->member.done, NULL); m != NULL; m = next) {
+		next = m->done_next;
+		if (sync_load(&m->state) != EVC_DONE)
+			sync_free(m); /* joined by a probe */
+		else if (!is_known_outside(m) && m->ops->probe(m)) {
+			m->queued = false;
+			evc__member_gone(m);
+		} else
+			push_done(m);
+	}
 }
 
 void

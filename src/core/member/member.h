@@ -231,6 +231,9 @@ void evc__member_probed(struct evc__member *m, bool yes);
    at most on threads that do not get to their end.  true: the lock was given
    up. */
 bool evc__members_reap(evc_coord *c, uint64_t ns);
+/* Lock held: join started threads of the chain `done` that have come to their
+   end; never waits.  evc__later_run follows. */
+void evc__members_bury(evc_coord *c);
 /* Lock held: try each thread that may have ended unnoticed. */
 void evc__members_probe(evc_coord *c);
 /* Lock held, given up meanwhile: reap, and then probe.  Afterwards members that

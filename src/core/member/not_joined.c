@@ -151,6 +151,7 @@ add_member(evc_coord *c, const char *name, const evc_member_opts *o,
 	m->ops = &evc__not_joined_ops;
 	m->tid = evc__tid();
 	sync_lock(&c->lock);
+	evc__members_bury(c);
 	if (evc__member_self(c) != NULL)
 		st = evc__refuse(-EVC_ALREADY_EXISTS,
 				 "%s: the coordinator joins this thread", func);
@@ -161,6 +162,7 @@ add_member(evc_coord *c, const char *name, const evc_member_opts *o,
 	sync_unlock(&c->lock);
 	if (st < 0)
 		sync_free(m);
+	evc__later_run(c);
 	return st;
 }
 

@@ -6,6 +6,7 @@
 #include "../../../support/api_util.h"
 
 #include <signal.h>
+#include <sys/syscall.h>
 
 struct seen {
 	evc_id *id;
@@ -345,6 +346,107 @@ START_TEST(a_member_may_start_members)
 }
 END_TEST
 
+static void *
+end_not_joined(void *arg)
+{
+	const evc_member_opts o = { .flags = EVC_NOT_JOINED };
+	evc_id id = 0;
+
+	if (evc_register_thread(arg, "own", pthread_self(), &o, &id) < 0)
+		return NULL;
+	return (void *)(uintptr_t)id;
+}
+
+static evc_status
+say_tid(evc_coord *c, void *arg)
+{
+	(void)c;
+	atomic_store((atomic_int *)arg, own_tid());
+	return 0;
+}
+
+static void *
+say_own_tid(void *arg)
+{
+	say_tid(NULL, arg);
+	return NULL;
+}
+
+static void
+until_ended(const atomic_int *tid)
+{
+	UNTIL(atomic_load(tid) != 0 &&
+	      syscall(SYS_tgkill, getpid(), atomic_load(tid), 0) != 0);
+}
+
+/* A server that starts a thread for each connection, and joins at its end. */
+START_TEST(the_next_start_joins_threads_that_have_ended)
+{
+	static const unsigned flags[] = { 0, EVC_WATCHED, EVC_OWN_SCOPE };
+	atomic_int tid[4] = { 0 };
+	evc_coord *c = new_coord(NULL);
+	evc_member_info info;
+	evc_id id[3];
+	evc_verdict v;
+	unsigned i;
+
+	for (i = 0; i < 3; i++) {
+		const evc_member_opts o = { .flags = flags[i] };
+
+		OK(evc_thread_start(c, "connection", say_tid, &tid[i], &o,
+				    &id[i]));
+	}
+	for (i = 0; i < 3; i++)
+		until_ended(&tid[i]);
+	OK(evc_thread_start(c, "next", say_tid, &tid[3], NULL, NULL));
+	for (i = 0; i < 3; i++)
+		REFUSED(EVC_NOT_FOUND, evc_member_get(c, id[i], &info));
+	/* Their results are still there. */
+	OK(evc_member_wait(c, id[0], 0, NULL));
+	OK(evc_join(c, NULL, &v));
+	ck_assert_uint_eq(v.n_ended, 4);
+	OK(evc_free(c));
+}
+END_TEST
+
+/* Its pthread_t is still good for a list of a join. */
+START_TEST(no_start_joins_a_registered_thread)
+{
+	evc_coord *c = new_coord(NULL);
+	atomic_int tid = 0;
+	evc_id id, again;
+	pthread_t t;
+	const evc_join_opts o = { .threads = &t, .n_threads = 1 };
+
+	OK(pthread_create(&t, NULL, say_own_tid, &tid));
+	OK(evc_register_thread(c, "own", t, NULL, &id));
+	until_ended(&tid);
+	OK(evc_thread_start(c, "next", return_at_once, NULL, NULL, NULL));
+	OK(evc_register_thread(c, "own", t, NULL, &again));
+	ck_assert_uint_eq(id, again);
+	OK(evc_join(c, &o, NULL));
+	OK(evc_free(c));
+}
+END_TEST
+
+START_TEST(the_next_registration_forgets_threads_that_were_not_joined)
+{
+	evc_coord *c = new_coord(NULL);
+	evc_member_info info;
+	void *id, *next;
+	pthread_t t;
+
+	OK(pthread_create(&t, NULL, end_not_joined, c));
+	OK(pthread_join(t, &id));
+	ck_assert_ptr_nonnull(id);
+	OK(pthread_create(&t, NULL, end_not_joined, c));
+	OK(pthread_join(t, &next));
+	REFUSED(EVC_NOT_FOUND, evc_member_get(c, (uintptr_t)id, &info));
+	OK(evc_join(c, NULL, NULL));
+	OK(evc_free(c));
+}
+END_TEST
+
 START_TEST(L3_no_thread_and_no_descriptor_is_left)
 {
 	int threads = t_count_threads(), fds = t_count_fds(), i;
@@ -372,4 +474,7 @@ API_MAIN("threads", a_started_thread_is_set_up_as_promised,
 	 a_raw_exit_is_seen_after_the_stop,
 	 pthread_exit_after_the_stop_is_no_error,
 	 LATE_lets_a_thread_start_after_the_stop, a_member_may_start_members,
+	 the_next_start_joins_threads_that_have_ended,
+	 no_start_joins_a_registered_thread,
+	 the_next_registration_forgets_threads_that_were_not_joined,
 	 L3_no_thread_and_no_descriptor_is_left)
