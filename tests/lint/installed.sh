@@ -56,6 +56,12 @@ grep -o '(examples/[a-z-]*\.svg)' README | tr -d '()' | while read -r file; do
 	[ -e "$docdir/$file" ] || echo "$file"
 done | broken_lines "a picture in README that is not installed"
 
+# Debian's packages have each file, but for the static libraries.
+sed 's|^usr/||; s|-doc$||; s|\.|\\.|g; s|/\*/|/([^/]*/)?|; s|\*|[^/]*|g
+	s|.*|^&(/\|$)|' debian/*.install >"$tmp/packed"
+(cd "$tree$prefix" && find * -type d -o -print) | grep -vE '\.l?a$' |
+	grep -vEf "$tmp/packed" | broken_lines "in no debian/*.install"
+
 [ ! -e "$tmp/failed" ] || exit 1
 [ -z "$missing" ] || skip "no$missing (Debian: cmake meson); all else passed"
 exit 0
