@@ -33,7 +33,7 @@
 #define EVC_MUST_USE [[nodiscard]]
 #elif defined(__clang__)
 #define EVC_MUST_USE __attribute__((warn_unused_result))
-#elif __GNUC__ >= 10
+#elif __GNUC__ >= 11
 #define EVC_MUST_USE __extension__ [[__nodiscard__]]
 #else
 #define EVC_MUST_USE
