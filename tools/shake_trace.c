@@ -25,6 +25,15 @@
 #define HOLD 0.005
 #define HOLD_TAKEN 0.001
 
+/* A call, as Linux 5.3 and later tells of it; headers may be older. */
+#define GET_CALL_INFO 0x420e
+#define CALL_OF_FILTER 3
+struct call_info {
+	uint8_t op;
+	uint32_t arch;
+	uint64_t instruction_pointer, stack_pointer, nr;
+};
+
 static struct task *
 task_find(struct run *run, pid_t tid)
 {
@@ -139,8 +148,7 @@ others_hear(const struct run *run, const struct task *t)
 }
 
 static void
-send_before(struct run *run, struct task *t,
-	    const struct __ptrace_syscall_info *info)
+send_before(struct run *run, struct task *t, const struct call_info *info)
 {
 	struct result *r = run->r;
 
@@ -149,7 +157,7 @@ send_before(struct run *run, struct task *t,
 	place_text(t->pid, info->instruction_pointer, r->place,
 		   sizeof r->place);
 	stack_text(t->pid, info->stack_pointer, r->stack, sizeof r->stack);
-	take_back(t, (int)info->seccomp.nr);
+	take_back(t, (int)info->nr);
 	trace_send(run);
 	if (!others_hear(run, t)) {
 		resume(t->tid, 0);
@@ -183,12 +191,13 @@ static void
 on_call(struct run *run, struct task *t)
 {
 	const struct moment *m = &run->r->moment;
-	struct __ptrace_syscall_info info = { 0 };
+	struct call_info info = { 0 };
 	int nr;
 
-	if (ptrace(PTRACE_GET_SYSCALL_INFO, t->tid,
-		   (void *)sizeof info, &info) <= 0 ||
-	    info.op != PTRACE_SYSCALL_INFO_SECCOMP || t->again) {
+	if (ptrace(GET_CALL_INFO, t->tid, (void *)sizeof info, &info) < 0 &&
+	    errno == EIO)
+		die("Linux 5.3 or later is needed");
+	if (info.op != CALL_OF_FILTER || t->again) {
 		t->again = false;
 		resume(t->tid, 0);
 		return;
@@ -196,7 +205,7 @@ on_call(struct run *run, struct task *t)
 	/* The first one is our own execve. */
 	if (run->arch == 0)
 		run->arch = info.arch;
-	nr = (int)info.seccomp.nr;
+	nr = (int)info.nr;
 	if (!run->begun || run->r->sent || info.arch != run->arch || nr < 0 ||
 	    nr >= CALLS) {
 		resume(t->tid, 0);
