@@ -151,7 +151,7 @@ i686|arm64)
 	needs $host-gcc cmake apt-get dpkg-source $emulator
 	fresh
 	libraries $host-gcc $host
-	configured --host=$host CPPFLAGS="-isystem $work/include" \
+	configured --host=$host CC=$host-gcc CPPFLAGS="-isystem $work/include" \
 		LDFLAGS="-L$work/lib -Wl,-rpath,$work/lib"
 	EVC_TOOL=qemu EVC_QEMU="$emulator -L /usr/$host"
 	export EVC_TOOL EVC_QEMU

@@ -336,7 +336,7 @@ START_TEST(texts_and_binary_of_every_size)
 		REFUSED(EVC_RESOURCE_EXHAUSTED,
 			evc_pack(&v, "S", "x", SIZE_MAX));
 		REFUSED(EVC_RESOURCE_EXHAUSTED,
-			evc_pack(&v, "B", "x", (size_t)1 << 32));
+			evc_pack(&v, "B", "x", (size_t)UINT32_MAX + 1));
 	}
 }
 END_TEST

@@ -243,10 +243,10 @@ make_own(void)
 	use_own(c, "threads://2", 0);
 	use_own(c, "processes://1", 0);
 	if (can(FINDS)) {
-		redis.n = 0;
+		redis_forget();
 		redis_another("", uri, sizeof(uri));
 		use_own(c, uri, 1);
-		node_end(redis.at[0].node);
+		redis_end_first();
 	}
 	CHILD(evc_request_stop(c, 0, "own") == 0);
 	CHILD(evc_join(c, NULL, &v) == 0);

@@ -80,6 +80,20 @@ redis_another(const char *options, char *buf, size_t n)
 	rs_uri(redis.server, ns, options, buf, n);
 }
 
+/* In a fork child: the addresses so far are those of the parent. */
+static MAYBE_UNUSED void
+redis_forget(void)
+{
+	redis.n = 0;
+}
+
+/* The node of the first address that is not forgotten. */
+static MAYBE_UNUSED void
+redis_end_first(void)
+{
+	node_end(redis.at[0].node);
+}
+
 /* Nobody is to be started there, or somebody was. */
 static inline void
 redis_note(const char *uri, pid_t node)
@@ -204,6 +218,16 @@ redis_another(const char *options, char *buf, size_t n)
 {
 	(void)options;
 	snprintf(buf, n, "redis://");
+}
+
+static MAYBE_UNUSED void
+redis_forget(void)
+{
+}
+
+static MAYBE_UNUSED void
+redis_end_first(void)
+{
 }
 
 static inline void

@@ -21,6 +21,9 @@
 /* Seconds that something may take before a test calls it a hang. */
 #define T_LIMIT 20.0
 
+/* A stack for which no machine has room. */
+#define T_HUGE_STACK ((size_t)-1 << 24)
+
 /* Seconds, on the monotonic clock. */
 double
 t_now(void);

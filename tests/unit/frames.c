@@ -483,9 +483,11 @@ START_TEST(what_would_be_too_long_is_not_written)
 	ck_assert_uint_eq(b.n, FRAME_HEAD + n);
 	OK(evc__frame_put_task(&b, n, &t, NULL));
 	/* a length that the head could not say */
-	t.args.size = (size_t)UINT32_MAX + 1 > UINT32_MAX ?
-			      (size_t)UINT32_MAX + 1 :
-			      UINT32_MAX;
+#if SIZE_MAX > UINT32_MAX
+	t.args.size = (size_t)UINT32_MAX + 1;
+#else
+	t.args.size = SIZE_MAX;
+#endif
 	REFUSED(EVC_RESOURCE_EXHAUSTED,
 		evc__frame_put_task(&b, SIZE_MAX, &t, NULL));
 	bytes_free(&b);

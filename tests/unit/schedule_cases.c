@@ -49,8 +49,7 @@ does_not_drift(unsigned num, unsigned den)
 	uint64_t k, exact;
 
 	for (k = 0; k < 1000000; k++) {
-		exact = start + (uint64_t)((unsigned __int128)k * num * SEC /
-					   den);
+		exact = start + k * num * SEC / den;
 		/* Off by the rounding, never by more. */
 		MUST(evc__schedule_due(&s, p) - exact <= 1);
 		MUST(evc__schedule_take(&s, p, exact + 1 + k % 1000, &t));

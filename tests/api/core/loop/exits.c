@@ -308,6 +308,13 @@ run_reactor(void *begin)
 	return NULL;
 }
 
+/* Where pthread_exit in a callback is an abort. */
+#if defined __LP64__ && (defined __x86_64__ || defined __aarch64__)
+#define WALLS true
+#else
+#define WALLS false
+#endif
+
 static void *(*const ways[])(void *begin) = { run_ours, run_plain,
 					      run_reactor };
 
@@ -333,10 +340,11 @@ status_of(void *(*way)(void *), void (*begin)(void))
 
 START_TEST(pthread_exit_in_a_callback_is_an_abort)
 {
-#if defined __LP64__ && (defined __x86_64__ || defined __aarch64__)
 	size_t k, w;
 	int status;
 
+	if (!WALLS)
+		T_SKIP("neither amd64 nor arm64");
 	for (k = 0; k < N_KINDS; k++)
 		for (w = 0; w < sizeof(ways) / sizeof(ways[0]); w++) {
 			status = status_of(ways[w], kinds[k].begin);
@@ -345,9 +353,6 @@ START_TEST(pthread_exit_in_a_callback_is_an_abort)
 				      "%s, way %zu: status %#x", kinds[k].name,
 				      w, status);
 		}
-#else
-	T_SKIP("neither amd64 nor arm64");
-#endif
 }
 END_TEST
 

@@ -401,7 +401,7 @@ START_TEST(a_start_that_fails_leaves_nothing_behind)
 	evc_coord *c = new_coord(NULL);
 	evc_id id = 77;
 
-	opts.stack = (size_t)1 << 60;
+	opts.stack = T_HUGE_STACK;
 	ck_assert_int_lt(evc_thread_start(c, "big", return_at_once, NULL, &opts, &id),
 			 0);
 	OK(evc_request_stop(c, 0, NULL));

@@ -163,7 +163,7 @@ END_TEST
 
 START_TEST(a_thread_that_cannot_be_made_leaves_no_member)
 {
-	evc_member_opts huge = { .stack = (size_t)1 << 46 };
+	evc_member_opts huge = { .stack = T_HUGE_STACK };
 	int threads = t_count_threads();
 	evc_coord *c = new_coord(NULL);
 	evc_verdict v;

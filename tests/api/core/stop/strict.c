@@ -52,7 +52,7 @@ feed(evc_queue *queue, unsigned number, void **ret_item, void *arg)
 /* ---- the calls, each wrong in its way ---- */
 
 static const evc_member_opts wrong = { .jitter = 0.5 };
-static const evc_member_opts huge = { .stack = (size_t)1 << 46 };
+static const evc_member_opts huge = { .stack = T_HUGE_STACK };
 
 static evc_status
 thread_start(void)

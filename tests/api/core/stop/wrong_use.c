@@ -317,7 +317,7 @@ START_TEST(STRICT_SETUP_reports_what_is_refused)
 {
 	evc_config cfg = { .flags = EVC_STRICT_SETUP };
 	evc_member_opts wrong = { .unblock = nothing, .jitter = 0.5 };
-	evc_member_opts huge = { .stack = (size_t)1 << 46 };
+	evc_member_opts huge = { .stack = T_HUGE_STACK };
 
 	c = new_coord_with(NULL, &cfg);
 	REFUSED(EVC_INVALID_ARGUMENT,
