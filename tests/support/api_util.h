@@ -24,10 +24,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <evcoord.h>
+
+#include "older.h"
 
 #ifndef EVC_SEAM
 #include "loops.h"

@@ -142,7 +142,8 @@ can_wait_by_pidfd(void)
 	if (fd < 0)
 		return false;
 	/* ECHILD: it was understood. */
-	yes = waitid(P_PIDFD, (id_t)fd, &si, WEXITED | WNOHANG) == 0 ||
+	yes = waitid((idtype_t)T_P_PIDFD, (id_t)fd, &si, WEXITED | WNOHANG) ==
+		      0 ||
 	      errno == ECHILD;
 	close(fd);
 	return yes;

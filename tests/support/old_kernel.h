@@ -29,8 +29,7 @@ enum kernel {
 static enum kernel kernel_now MAYBE_UNUSED = KERNEL_THIS;
 
 /* PIDFD_GET_INFO is 11 of type 0xff, whatever the size of its struct. */
-#define OLD_IOCTL   0xff0bu
-#define OLD_P_PIDFD 3
+#define OLD_IOCTL 0xff0bu
 
 #define OLD_LOW(field) ((unsigned)offsetof(struct seccomp_data, field))
 #define OLD_FAIL(e) \
@@ -54,7 +53,7 @@ kernel_be(enum kernel k)
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, OLD_LOW(nr)),
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_waitid, 0, 3),
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, OLD_LOW(args[0])),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, OLD_P_PIDFD, 0, 1),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, T_P_PIDFD, 0, 1),
 		OLD_FAIL(EINVAL),
 		OLD_PASS
 	};
