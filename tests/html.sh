@@ -136,7 +136,10 @@ for page in index doc/tutorial doc/when-a-stop-hangs doc/cluster man/index \
 		echo "<style>body { margin: 0 } iframe { width: ${width}px;
 			height: 2400px; border: 0 }</style>
 			<iframe src=\"$page.html\"></iframe>" >"$site/frame.html"
-		browse --hide-scrollbars --screenshot="$picture" \
+		# All of it is drawn before the picture is taken.
+		browse --run-all-compositor-stages-before-draw \
+			--virtual-time-budget=5000 \
+			--hide-scrollbars --screenshot="$picture" \
 			--window-size=$((width < 500 ? 500 : width)),2400 \
 			"file://$site/frame.html"
 		[ -s "$picture" ] || broken "no picture of $page at $width pixels"
