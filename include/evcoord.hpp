@@ -30,6 +30,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
+#include <deque>
 #include <exception>
 #include <functional>
 #include <initializer_list>
@@ -47,6 +48,7 @@
 #include <vector>
 
 #include <cxxabi.h>
+#include <poll.h>
 
 #if defined __has_include
 #if __has_include(<version>)
@@ -66,6 +68,14 @@
 #define EVCOORD_TRY_ try
 #else
 #define EVCOORD_TRY_
+#endif
+
+/* A constructor whose object may not be dropped at once; g++ does not look at
+   the attribute of the class. */
+#if __has_cpp_attribute(nodiscard) >= 201907L
+#define EVCOORD_KEEP_ [[nodiscard]]
+#else
+#define EVCOORD_KEEP_
 #endif
 
 namespace evcoord {
@@ -337,7 +347,70 @@ namespace detail {
 inline const char *
 or_empty(const char *s) noexcept { return s != nullptr ? s : ""; }
 
+inline void
+ignore(evc_status) noexcept {}
+
+/* The last error that this thread has reported here: a function that returns
+   the code of its error adds no second one. */
+struct reported {
+	evc_coord *c;
+	evc_status code;
+};
+inline thread_local reported last_reported{ nullptr, 0 };
+
+inline evc_status
+report(evc_coord *c, evc_status k, int err, const char *file, int line,
+       const char *func, const std::string &text) noexcept
+{
+	k = evc_fail_at(c, k, err, file, line, func, "%s", text.c_str());
+	last_reported = { c, k };
+	return k;
+}
+
 #ifdef EVCOORD_EXCEPTIONS
+inline void
+tell_exception(std::string &text, int &err);
+
+/* The text of e, then those of the exceptions nested in e, as long as a reason
+   has room for more. */
+template <class E>
+void
+tell_nested(std::string &text, int &err, const E &e)
+{
+	text += or_empty(e.what());
+	(void)err;
+#ifdef __cpp_rtti
+	if (text.size() >= sizeof evc_reason{}.text)
+		return;
+	try {
+		std::rethrow_if_nested(e);
+	} catch (...) {
+		text += ": ";
+		tell_exception(text, err);
+	}
+#endif
+}
+
+/* The same of the exception that is being handled; err is the first errno in
+   the chain. */
+inline void
+tell_exception(std::string &text, int &err)
+{
+	try {
+		throw;
+	} catch (const std::system_error &e) {
+		if (err == 0 &&
+		    (e.code().category() == std::generic_category() ||
+		     e.code().category() == std::system_category()))
+			err = e.code().value();
+		tell_nested(text, err, e);
+	} catch (const std::exception &e) {
+		tell_nested(text, err, e);
+	} catch (...) {
+		text += "not a std::exception";
+	}
+}
+
 /* The exception that is being handled, as an error of c; the result is its
    code.  An error of value() with a clean code is no error. */
 inline evc_status
@@ -361,20 +434,11 @@ report_exception(evc_coord *c, const char *name) noexcept
 			k = static_cast<int>(e.code());
 			if (c != nullptr && evc_is_clean(c, k))
 				return k;
-			text = or_empty(e.what());
-		} catch (const std::system_error &e) {
-			if (e.code().category() == std::generic_category() ||
-			    e.code().category() == std::system_category())
-				err = e.code().value();
-			text = or_empty(e.what());
-		} catch (const std::bad_alloc &e) {
+		} catch (const std::bad_alloc &) {
 			k = EVC_RESOURCE_EXHAUSTED;
-			text = or_empty(e.what());
-		} catch (const std::exception &e) {
-			text = or_empty(e.what());
 		} catch (...) {
-			text = "not a std::exception";
 		}
+		tell_exception(text, err);
 		return (evc_fail)(c, k, err, "%s: %s: %s", name,
 				  full != nullptr ? full : t != nullptr ?
 				  t->name() : "a foreign exception",
@@ -423,6 +487,11 @@ caught_here(evc_coord *c, const char *name, F &&f) noexcept
 #endif
 }
 
+/* A result that says how the function went. */
+template <class R>
+constexpr bool is_answer = std::is_same_v<std::decay_t<R>, status> ||
+			   std::is_same_v<std::decay_t<R>, enum code>;
+
 /* f(a...) as a status; a function without a result is fine when it returns. */
 template <class F, class... A>
 evc_status
@@ -434,9 +503,11 @@ answer(F &f, A &&...a)
 		std::invoke(f, std::forward<A>(a)...);
 		return EVC_OK;
 	} else {
-		static_assert(std::is_convertible_v<R, status> &&
-			      !std::is_same_v<R, bool>,
-			      "the function returns void, a code or a status");
+		static_assert(is_answer<R>,
+			      "a function given to evcoord returns void, an "
+			      "evcoord::code or an evcoord::status; what a "
+			      "call in C returns is made one by "
+			      "evcoord::status(...)");
 		return status(std::invoke(f, std::forward<A>(a)...)).get();
 	}
 }
@@ -452,6 +523,30 @@ answer_with(F &f, A &&a)
 		return answer(f);
 }
 
+/* The answer of a function that is no member: a code that is not clean is an
+   error of c. */
+inline void
+hear(evc_coord *c, const char *name, status answer)
+{
+	evc_status k = static_cast<int>(answer.code());
+
+	if (!answer && !evc_is_clean(c, k) &&
+	    !(last_reported.c == c && last_reported.code == k))
+		ignore((evc_fail)(c, k, 0, "%s: %s", name, answer.name()));
+}
+
+/* f() on a loop or on the helper thread; an exception is an error of c, and the
+   answer is heard. */
+template <class F>
+void
+heard(evc_coord *c, const char *name, F &&f) noexcept
+{
+	last_reported.c = nullptr;
+	ignore(caught_here(c, name, [&] {
+		return hear(c, name, answer(f)), EVC_OK;
+	}));
+}
+
 /* Destroy p; what its destructor throws is an error of c. */
 template <class P>
 evc_status
@@ -459,9 +554,6 @@ destroy(evc_coord *c, const char *name, P *p) noexcept
 {
 	return caught_here(c, name, [&] { return delete p, EVC_OK; });
 }
-
-inline void
-ignore(evc_status) noexcept {}
 
 /* Between a handle and the library: who comes last destroys the block. */
 struct shared {
@@ -728,16 +820,16 @@ public:
 		request_stop(code::ok, text, file, line, func);
 	}
 	/* Report an error; a member may return the result. */
-	evc_status
+	enum code
 	fail(enum code k, int err, const std::string &text,
 	     const char *file = __builtin_FILE(),
 	     int line = __builtin_LINE(),
 	     const char *func = __builtin_FUNCTION()) const noexcept
 	{
-		return evc_fail_at(c_, static_cast<int>(k), err, file, line,
-				   func, "%s", text.c_str());
+		return status(detail::report(c_, static_cast<int>(k), err, file,
+					     line, func, text)).code();
 	}
-	evc_status
+	enum code
 	fail(enum code k, const std::string &text,
 	     const char *file = __builtin_FILE(),
 	     int line = __builtin_LINE(),
@@ -805,7 +897,8 @@ public:
 
 		return evc_join(c_, &k, v);
 	}
-	/* Join inside the running loop: f(coord_ref, const verdict &), once. */
+	/* Join inside the running loop: f(coord_ref, const verdict &), once; f
+	   returns nothing, because the round is over. */
 	template <class F>
 	status
 	join_start(F f, const join_options &o = {}) const;
@@ -1034,6 +1127,10 @@ coord_ref::join_start(F f, const join_options &o) const
 
 			detail::ignore(detail::caught_here(c, "join_start",
 							   [&] {
+				static_assert(std::is_void_v<decltype(
+					p->f(coord_ref(c), *v))>,
+					"the function of join_start returns "
+					"void");
 				return p->f(coord_ref(c), *v), EVC_OK;
 			}));
 			/* f may have freed c. */
@@ -1405,8 +1502,9 @@ private:
  * A coordinator of the program's own.  The destructor belongs to the thread of
  * the home loop.
  */
-class coordinator : public detail::owner {
+class [[nodiscard]] coordinator : public detail::owner {
 public:
+	EVCOORD_KEEP_
 	explicit coordinator(struct ev_loop *home = nullptr,
 			     const config &k = {})
 	{
@@ -1418,6 +1516,7 @@ public:
 			return evc_new(home, &o, c);
 		});
 	}
+	EVCOORD_KEEP_
 	explicit coordinator(const config &k) : coordinator(nullptr, k) {}
 	coordinator(coordinator &&) = default;
 	coordinator &
@@ -1434,8 +1533,9 @@ struct scope_options {
 };
 
 /* A coordinator below another one.  ready() says that its set-up is done. */
-class scope : public detail::owner {
+class [[nodiscard]] scope : public detail::owner {
 public:
+	EVCOORD_KEEP_
 	scope(coord_ref parent, const char *name, const scope_options &o = {})
 	{
 		auto *p = new detail::keeper;
@@ -1464,21 +1564,34 @@ public:
  * Stops and joins at the end of a block.  Declared after all that the members
  * use, it is destroyed first, whichever way the block is left.
  */
-class stop_and_join {
+class [[nodiscard]] stop_and_join {
 public:
-	explicit stop_and_join(coord_ref c) noexcept : c_(c) {}
+	EVCOORD_KEEP_
+	explicit stop_and_join(coord_ref c, const char *file = __builtin_FILE(),
+			       int line = __builtin_LINE(),
+			       const char *func = __builtin_FUNCTION()) noexcept
+		: c_(c), file_(file), line_(line), func_(func) {}
 	stop_and_join(const stop_and_join &) = delete;
 	~stop_and_join()
 	{
 		if (!c_ || c_.joined())
 			return;
+		/* What is thrown here is caught further out, and cannot be
+		   looked at before. */
 		if (!c_.should_stop())
-			c_.request_stop("the end of a block");
+			c_.request_stop(std::uncaught_exceptions() > thrown_
+					? "an exception leaves a block"
+					: "the end of a block",
+					file_, line_, func_);
 		detail::ignore(c_.join().get());
 	}
 
 private:
 	coord_ref c_;
+	const char *file_;
+	int line_;
+	const char *func_;
+	int thrown_ = std::uncaught_exceptions();
 };
 
 /* ---- loopers, hooks, holds, cancel hooks ---- */
@@ -1492,10 +1605,11 @@ struct looper_options {
 };
 
 /* f(), or f(coord_ref), at each boundary; the result as evc_looper_start. */
-class looper : public detail::member {
+class [[nodiscard]] looper : public detail::member {
 public:
 	looper() noexcept = default;
 	template <class F>
+	EVCOORD_KEEP_
 	looper(coord_ref c, const char *name, seconds interval, F f,
 	       const looper_options &o = {})
 	{
@@ -1527,10 +1641,11 @@ public:
 };
 
 /* f(), or f(coord_ref), once for each stop. */
-class hook : public detail::member {
+class [[nodiscard]] hook : public detail::member {
 public:
 	hook() noexcept = default;
 	template <class F>
+	EVCOORD_KEEP_
 	hook(coord_ref c, const char *name, F f, hook_flag flags = {},
 	     reactor_ref r = {})
 	{
@@ -1548,8 +1663,9 @@ public:
 };
 
 /* Alive until its destructor: something of another library's, in flight. */
-class hold {
+class [[nodiscard]] hold {
 public:
+	EVCOORD_KEEP_
 	hold(coord_ref c, const char *name, hold_flag flags = {}) noexcept
 		: c_(c.get())
 	{
@@ -1593,8 +1709,9 @@ private:
  * this thread.  Without it (a stop stands) do not begin the call.
  */
 template <class F>
-class unblock {
+class [[nodiscard]] unblock {
 public:
+	EVCOORD_KEEP_
 	unblock(coord_ref c, F f, cancel_flag flags = {})
 		: c_(c.get()), f_(std::move(f)),
 		  made_(evc_cancel_push(c_, wake, this,
@@ -1615,9 +1732,7 @@ private:
 	{
 		auto *self = static_cast<unblock *>(arg);
 
-		detail::ignore(detail::caught_here(self->c_, "unblock", [&] {
-			return self->f_(), EVC_OK;
-		}));
+		detail::heard(self->c_, "unblock", self->f_);
 	}
 
 	evc_coord *c_;
@@ -1627,8 +1742,9 @@ private:
 };
 
 /* A condition whose waits end at a stop, beside a std::mutex. */
-class condition {
+class [[nodiscard]] condition {
 public:
+	EVCOORD_KEEP_
 	explicit condition(coord_ref c) noexcept
 		: made_(evc_cond_new(c.get(), &cond_)) {}
 	condition(const condition &) = delete;
@@ -1685,6 +1801,7 @@ public:
 	begin(reactor_ref r) noexcept
 	{
 		t_.arg = this;
+		quiet_ = false;
 		return evc_task_begin(r.get(), &t_, &class_);
 	}
 	void end() noexcept { evc_task_end(&t_); }
@@ -1714,26 +1831,38 @@ private:
 	{
 		evc_coord *c = evc_task_coord(t);
 
-		detail::ignore(detail::caught_here(c, D::task_name, [&] {
-			return of(t)->on_stop(), EVC_OK;
-		}));
+		detail::heard(c, D::task_name, [t] {
+			return of(t)->on_stop();
+		});
 	}
 	static void
 	late(evc_task *t, void *) noexcept
 	{
 		evc_coord *c = evc_task_coord(t);
 
-		detail::ignore(detail::caught_here(c, D::task_name, [&] {
-			return of(t)->on_late(), EVC_OK;
-		}));
+		detail::heard(c, D::task_name, [t] {
+			return of(t)->on_late();
+		});
 	}
 	static void
 	described(const evc_task *t, char *buf, std::size_t n, void *) noexcept
 	{
-		detail::ignore(detail::caught_here(evc_task_coord(t),
-						   D::task_name, [&] {
-			return of(t)->describe(buf, n), EVC_OK;
-		}));
+		D *d = of(t);
+		bool &quiet = static_cast<task *>(d)->quiet_;
+
+		if (quiet)
+			return;
+		detail::heard(evc_task_coord(t), D::task_name, [&] {
+			EVCOORD_TRY_ {
+				std::as_const(*d).describe(buf, n);
+			}
+#ifdef EVCOORD_EXCEPTIONS
+			catch (...) {
+				quiet = true;
+				throw;
+			}
+#endif
+		});
 	}
 	static constexpr evc_task_class
 	make_class() noexcept
@@ -1755,6 +1884,8 @@ private:
 
 	static const evc_task_class class_;
 	evc_task t_{};
+	/* describe() has thrown, and is not asked again */
+	bool quiet_ = false;
 };
 
 template <class D>
@@ -1781,9 +1912,10 @@ private:
 /* ---- posts ---- */
 
 /* A handle of a loop that outlives the loop; for any thread. */
-class loop_ref {
+class [[nodiscard]] loop_ref {
 public:
 	loop_ref() noexcept = default;
+	EVCOORD_KEEP_
 	explicit loop_ref(reactor_ref r) noexcept : l_(evc_loop_of(r.get())) {}
 	loop_ref(loop_ref &&o) noexcept : l_(std::exchange(o.l_, nullptr)) {}
 	loop_ref &
@@ -1821,14 +1953,15 @@ private:
 		auto *f = static_cast<F *>(arg);
 		evc_coord *c = evc_reactor_coord(r);
 
-		detail::ignore(detail::caught_here(c, "post", [&] {
+		detail::heard(c, "post", [&]() -> status {
 			if constexpr (std::is_invocable_v<F &, reactor_ref,
 							  status>)
-				(*f)(reactor_ref(r), status(why));
+				return detail::answer(*f, reactor_ref(r),
+						      status(why));
 			else if (why == 0)
 				return detail::answer_with(*f, reactor_ref(r));
-			return evc_status{ EVC_OK };
-		}));
+			return code::ok;
+		});
 		detail::ignore(detail::destroy(c, "post", f));
 	}
 
@@ -1894,8 +2027,9 @@ free_or_join(evc_coord *c, T *p, evc_status (*free)(T *), const char *what)
 
 } // namespace detail
 
-class pool {
+class [[nodiscard]] pool {
 public:
+	EVCOORD_KEEP_
 	pool(coord_ref c, const char *name, const pool_options &o = {}) noexcept
 		: c_(c.get())
 	{
@@ -2003,10 +2137,10 @@ private:
 			evc_coord *c = self->c;
 			const char *n = self->called();
 
-			detail::ignore(detail::caught_here(c, n, [&] {
+			detail::heard(c, n, [&]() -> status {
 				return detail::answer_with(self->d,
 							   status(st));
-			}));
+			});
 			detail::ignore(detail::destroy(c, n, self));
 		}
 	};
@@ -2018,6 +2152,10 @@ private:
 
 /* ---- queues ---- */
 
+namespace detail {
+template <class T> struct push_wait;
+}
+
 struct queue_options {
 	std::size_t capacity = 64;
 	queue_flag flags{};
@@ -2028,8 +2166,11 @@ struct queue_options {
  * those that are left are destroyed with the queue.
  */
 template <class T>
-class queue {
+class [[nodiscard]] queue {
 public:
+	using value_type = T;
+
+	EVCOORD_KEEP_
 	queue(coord_ref c, const char *name, const queue_options &o = {})
 		: c_(c.get()), name_(detail::or_empty(name))
 	{
@@ -2041,7 +2182,8 @@ public:
 	queue(queue &&o) noexcept
 		: c_(o.c_), q_(std::exchange(o.q_, nullptr)), made_(o.made_),
 		  name_(std::move(o.name_)),
-		  feeders_(std::move(o.feeders_)), watched_(o.watched_) {}
+		  feeders_(std::move(o.feeders_)), watched_(o.watched_),
+		  pushers_(std::move(o.pushers_)) {}
 	queue &
 	operator=(queue &&o) noexcept
 	{
@@ -2051,6 +2193,7 @@ public:
 		std::swap(name_, o.name_);
 		std::swap(feeders_, o.feeders_);
 		std::swap(watched_, o.watched_);
+		std::swap(pushers_, o.pushers_);
 		return *this;
 	}
 	~queue()
@@ -2216,9 +2359,9 @@ private:
 			auto *self = static_cast<watcher *>(arg);
 			const char *n = self->name.c_str();
 
-			detail::ignore(detail::caught_here(self->c, n, [&] {
+			detail::heard(self->c, n, [&]() -> status {
 				return self->one(static_cast<T *>(item), why);
-			}));
+			});
 			if (item == nullptr) {
 				std::string last = std::move(self->name);
 
@@ -2233,12 +2376,94 @@ private:
 
 			(void)why;
 			if constexpr (std::is_invocable_v<F &, T *, status>)
-				f(item, status(why));
+				return detail::answer(f, item, status(why));
 			else if (item != nullptr)
-				f(std::move(*item));
+				return detail::answer(f, std::move(*item));
 			return EVC_OK;
 		}
 	};
+
+	/* Pushes of coroutines that wait for room: a thread makes them in
+	   turn, and ends when none is left. */
+	struct pushers {
+		struct push {
+			std::unique_ptr<T> item;
+			void *arg;
+			void (*told)(void *arg, status) noexcept;
+		};
+		std::mutex m;
+		std::deque<push> waiting;
+		bool running = false;
+
+		bool
+		in_use()
+		{
+			std::lock_guard<std::mutex> l(m);
+
+			return running;
+		}
+		/* true: a thread has to be started. */
+		bool
+		add(push p)
+		{
+			std::lock_guard<std::mutex> l(m);
+
+			waiting.push_back(std::move(p));
+			return !std::exchange(running, true);
+		}
+		std::optional<push>
+		next()
+		{
+			std::lock_guard<std::mutex> l(m);
+			std::optional<push> p;
+
+			running = !waiting.empty();
+			if (running) {
+				p.emplace(std::move(waiting.front()));
+				waiting.pop_front();
+			}
+			return p;
+		}
+		/* refused: no thread. */
+		void
+		run(evc_coord *c, evc_queue *q, evc_status refused)
+		{
+			while (auto p = next()) {
+				T *item = p->item.release();
+				evc_status st = refused;
+
+				if (st == 0)
+					st = evc_queue_push(q, item, forever);
+				if (st != 0)
+					detail::ignore(detail::destroy(
+						c, "queue", item));
+				p->told(p->arg, st);
+			}
+		}
+	};
+	friend struct detail::push_wait<T>;
+
+	/* told(arg, status), once, on any thread. */
+	void
+	push_later(std::unique_ptr<T> item, void *arg,
+		   void (*told)(void *, status) noexcept)
+	{
+		auto p = pushers_;
+		evc_queue *q = q_;
+		evc_coord *c = c_;
+		std::string name = name_;
+
+		if (!p->add({ std::move(item), arg, told }))
+			return;
+		/* From here on the queue may be gone. */
+		evc_status st = detail::caught_here(c, name.c_str(), [&] {
+			return coord_ref(c).thread(name.c_str(), [p, c, q] {
+				p->run(c, q, 0);
+			}).made().get();
+		});
+		if (st != 0)
+			p->run(c, q, st);
+	}
 
 	static result<T>
 	taken(status st, void *p)
@@ -2268,7 +2493,7 @@ private:
 	{
 		evc_queue_info i;
 
-		return !feeders_.empty() || watched_ ||
+		return !feeders_.empty() || watched_ || pushers_->in_use() ||
 		       evc_queue_get(q_, &i) < 0 ||
 		       i.n_pushing + i.n_popping > 0;
 	}
@@ -2287,6 +2512,7 @@ private:
 	std::string name_;
 	std::vector<std::unique_ptr<feed_base>> feeders_;
 	bool watched_ = false;
+	std::shared_ptr<pushers> pushers_ = std::make_shared<pushers>();
 };
 
 /* ---- std::stop_token, both ways ---- */
@@ -2296,8 +2522,9 @@ private:
 /* The stop of c requests the stop of a std::stop_source, in the request itself
    or right after it, on the library's helper thread.  It is destroyed before c
    is. */
-class stop_source_of {
+class [[nodiscard]] stop_source_of {
 public:
+	EVCOORD_KEEP_
 	explicit stop_source_of(coord_ref c, std::stop_source s = {})
 		: source_(std::move(s)), scope_(c, "stop_source", options()),
 		  hook_(scope_, "stop_source", [w = source_]() mutable {
@@ -2325,25 +2552,56 @@ private:
 	hook hook_;
 };
 
-/* A stop that a std::stop_token hears is a stop of c, which outlives this. */
-class stop_on_token {
+/* A stop that a std::stop_token hears is a stop of c, as long as c is there. */
+class [[nodiscard]] stop_on_token {
 public:
+	EVCOORD_KEEP_
 	stop_on_token(coord_ref c, std::stop_token t,
 		      const char *text = "a stop_token")
-		: callback_(std::move(t), request{ c, text }) {}
+		: to_(std::make_shared<target>(c)),
+		  hook_(c, "stop_on_token", [e = end(to_)] {}),
+		  callback_(std::move(t), request{ to_, text }) {}
+
+	status made() const noexcept { return hook_.made(); }
 
 private:
-	struct request {
+	struct target {
+		std::mutex m;
 		coord_ref c;
+
+		explicit target(coord_ref to) noexcept : c(to) {}
+	};
+	/* Of the hook: goes when the hook does, at the latest with c. */
+	struct end {
+		std::shared_ptr<target> to;
+
+		explicit end(std::shared_ptr<target> t) noexcept
+			: to(std::move(t)) {}
+		end(end &&) = default;
+		~end()
+		{
+			if (!to)
+				return;
+			std::lock_guard<std::mutex> l(to->m);
+			to->c = coord_ref();
+		}
+	};
+	struct request {
+		std::shared_ptr<target> to;
 		const char *text;
 
 		void
 		operator()() const noexcept
 		{
-			c.request_stop(code::ok, text, "", 0, "");
+			std::lock_guard<std::mutex> l(to->m);
+
+			if (to->c)
+				to->c.request_stop(code::ok, text, "", 0, "");
 		}
 	};
 
+	std::shared_ptr<target> to_;
+	hook hook_;
 	std::stop_callback<request> callback_;
 };
 
@@ -2362,8 +2620,26 @@ class co;
 
 namespace detail {
 
+template <class P, class = void>
+struct has_name : std::false_type {};
+template <class P>
+struct has_name<P, std::void_t<decltype(std::declval<P &>().name)>>
+	: std::true_type {};
+
+/* The name that spawn() gave. */
+template <class P>
+const char *
+name_of(std::coroutine_handle<P> h) noexcept
+{
+	if constexpr (has_name<P>::value)
+		return h.promise().name;
+	else
+		return "coroutine";
+}
+
 struct co_promise_base {
 	std::coroutine_handle<> after = std::noop_coroutine();
+	const char *name = "coroutine"; /* of the outermost one */
 	std::exception_ptr thrown;
 
 	struct final_awaiter {
@@ -2436,23 +2712,21 @@ public:
 	/* false: moved from. */
 	explicit operator bool() const noexcept { return bool(h_); }
 
-	auto
-	operator co_await() && noexcept
-	{
-		struct awaiter {
-			std::coroutine_handle<promise_type> h;
+	struct awaiter {
+		std::coroutine_handle<promise_type> h;
 
-			bool await_ready() const noexcept { return false; }
-			std::coroutine_handle<>
-			await_suspend(std::coroutine_handle<> after) noexcept
-			{
-				h.promise().after = after;
-				return h;
-			}
-			T await_resume() { return h.promise().take(); }
-		};
-		return awaiter{ h_ };
-	}
+		bool await_ready() const noexcept { return false; }
+		template <class P>
+		std::coroutine_handle<>
+		await_suspend(std::coroutine_handle<P> after) noexcept
+		{
+			h.promise().after = after;
+			h.promise().name = detail::name_of(after);
+			return h;
+		}
+		T await_resume() { return h.promise().take(); }
+	};
+	awaiter operator co_await() && noexcept { return { h_ }; }
 
 private:
 	std::coroutine_handle<promise_type> h_;
@@ -2476,16 +2750,18 @@ namespace detail {
 /* The outermost coroutine: a task of its loop, destroyed at its end. */
 struct root {
 	struct promise_type : task<promise_type> {
-		std::string name;
+		std::string kept;
+		const char *name;
 
 		static constexpr const char *task_name = "coroutine";
 
 		template <class C>
-		promise_type(const C &, const char *n) : name(n) {}
+		promise_type(const C &, const char *n)
+			: kept(or_empty(n)), name(kept.c_str()) {}
 		void
 		describe(char *buf, std::size_t n) const
 		{
-			std::snprintf(buf, n, "%s", name.c_str());
+			std::snprintf(buf, n, "%s", name);
 		}
 		root
 		get_return_object() noexcept
@@ -2559,22 +2835,19 @@ run_root(co<T> body, const char *)
 	root::promise_type &self = co_await own_root{};
 	loop_ref home(self.reactor());
 	evc_coord *c = self.coord().get();
-	evc_status st = 0;
 
+	static_assert(std::is_void_v<T> || is_answer<T>,
+		      "a coroutine that is spawned returns void, an "
+		      "evcoord::code or an evcoord::status");
 	EVCOORD_TRY_ {
 		if constexpr (std::is_void_v<T>)
 			co_await std::move(body);
 		else
-			st = status(co_await std::move(body)).get();
-		st = st < 0 ? -st : st;
-		if (st != 0 && !evc_is_clean(c, st))
-			ignore((evc_fail)(c, st, 0, "%s: %s",
-					  self.name.c_str(),
-					  evc_status_name(st)));
+			hear(c, self.name, co_await std::move(body));
 	}
 #ifdef EVCOORD_EXCEPTIONS
 	catch (...) {
-		ignore(report_exception(c, self.name.c_str()));
+		ignore(report_exception(c, self.name));
 	}
 #endif
 	/* A task ends on the thread of its loop. */
@@ -2582,16 +2855,22 @@ run_root(co<T> body, const char *)
 		(void)co_await resume_awaiter(home.get());
 }
 
-/* A looper that waits for a coroutine, and resumes it on the loop. */
+struct wait;
+
+/* A wait of a coroutine, in memory of its own: a looper, or a message, or first
+   the looper and then the message; the last of them frees it.  Loop thread,
+   unless the loop is gone. */
 struct sleeper {
 	evc_message m{};
 	loop_ref loop;
 	evc_coord *c = nullptr;
-	evc_id id = 0;
+	evc_id id = 0; /* the looper's */
 	std::chrono::steady_clock::time_point begun;
 	double length = 0;
-	std::coroutine_handle<> h;
-	status *answer = nullptr;
+	bool has_run = false;
+	std::coroutine_handle<> h; /* null: not suspended any more, or gone */
+	wait *w = nullptr;	   /* of h */
+	status answer = EVC_CANCELLED; /* that the message brings */
 
 	bool
 	over() const
@@ -2602,29 +2881,9 @@ struct sleeper {
 		return d.count() + 1e-6 >= length;
 	}
 	void
-	resume(evc_status st)
-	{
-		auto to = std::exchange(h, nullptr);
-
-		if (!to)
-			return;
-		*answer = st;
-		to.resume();
-	}
+	resume(status st, bool remove = false);
 	static evc_status
-	run(evc_coord *coord, void *arg) noexcept
-	{
-		auto *s = static_cast<sleeper *>(arg);
-		auto to = s->h;
-
-		if (!s->over())
-			return 0;
-		s->h = nullptr;
-		*s->answer = EVC_OK;
-		ignore(evc_member_remove(coord, s->id));
-		to.resume();
-		return 0;
-	}
+	run(evc_coord *coord, void *arg) noexcept;
 	static evc_status
 	stop(evc_coord *, void *arg) noexcept
 	{
@@ -2639,64 +2898,322 @@ struct sleeper {
 
 		if (!s->h)
 			delete s;
-		else if (!s->post())
-			posted(&s->m, EVC_CANCELLED);
+		else
+			s->bring(EVC_CANCELLED);
 	}
-	/* cancelled, in the next turn of the loop.  false: the loop is gone. */
+	/* Resume with this answer in the next turn of the loop.  false: the
+	   loop is gone. */
 	bool
-	post() noexcept
+	post(status st) noexcept
 	{
+		answer = st;
 		m.fn = posted;
 		m.flags = EVC_AFTER_STOP;
 		return evc_post_message(loop.get(), &m) == 0;
+	}
+	void
+	bring(status st) noexcept
+	{
+		if (!post(st))
+			posted(&m, 0);
 	}
 	static void
 	posted(evc_message *m, evc_status) noexcept
 	{
 		auto *s = reinterpret_cast<sleeper *>(m);
 
-		s->resume(EVC_CANCELLED);
+		s->resume(s->answer);
 		delete s;
 	}
 };
 static_assert(std::is_standard_layout_v<sleeper>);
 
-struct sleep_awaiter {
+/* What the coroutine's frame has of its wait.  Destroyed before its end, on the
+   thread of the loop, it is not resumed. */
+struct wait {
 	reactor_ref r;
-	double length;
 	status st{};
+	sleeper *s = nullptr; /* while the coroutine is suspended */
 
-	bool await_ready() const noexcept { return false; }
-	bool
-	await_suspend(std::coroutine_handle<> h)
+	explicit wait(reactor_ref at) noexcept : r(at) {}
+	wait(const wait &) = delete;
+
+	/* Loop thread: the wait has begun, has ended; the answer when the time
+	   is over. */
+	virtual void on() noexcept {}
+	virtual void off() noexcept {}
+	virtual status over() noexcept { return EVC_OK; }
+	status await_resume() const noexcept { return st; }
+
+protected:
+	~wait()
 	{
-		auto *s = new sleeper;
-		evc_member_opts k{};
-
+		if (s == nullptr)
+			return;
+		s->h = nullptr;
+		if (s->id != 0)
+			ignore(evc_member_remove(s->c, s->id));
+	}
+	sleeper *
+	suspend(std::coroutine_handle<> h)
+	{
+		s = new sleeper;
 		s->c = r.coord().get();
 		s->loop = loop_ref(r);
-		s->begun = std::chrono::steady_clock::now();
-		s->length = length;
 		s->h = h;
-		s->answer = &st;
+		s->w = this;
+		return s;
+	}
+	/* Not suspended, with this answer. */
+	bool
+	go_on(status answer) noexcept
+	{
+		delete std::exchange(s, nullptr);
+		st = answer;
+		return false;
+	}
+	/* Suspend for one turn of the loop.  The frame is not touched after
+	   that, because another thread may have resumed the coroutine. */
+	bool
+	turn(std::coroutine_handle<> h, status answer)
+	{
+		return suspend(h)->post(answer) || go_on(answer);
+	}
+	bool
+	sleep_for(std::coroutine_handle<> h, const char *name, double length)
+	{
+		sleeper *n = suspend(h);
+		evc_member_opts k{};
+
+		n->begun = std::chrono::steady_clock::now();
+		n->length = length > 0 ? length : 0;
 		k.reactor = r.get();
 		k.stop = sleeper::stop;
 		k.release = sleeper::release;
-		evc_status refused = evc_looper_start(
-			s->c, "sleep", length > 0 ? length : 0, sleeper::run,
-			s, &k, &s->id);
-		if (refused == 0)
+		status k_st = evc_looper_start(n->c, name, n->length,
+					       sleeper::run, n, &k, &n->id);
+		if (k_st)
 			return true;
-		st = refused == -EVC_CANCELLED ? EVC_CANCELLED : refused;
+		n->id = 0;
 		/* During a stop, too, the loop turns once before the coroutine
 		   goes on: so a coroutine that does not look at the answer
 		   keeps the loop from nothing. */
-		if (st == code::cancelled && s->post())
-			return true;
-		delete s;
-		return false;
+		if (k_st == code::cancelled)
+			return n->post(EVC_CANCELLED) || go_on(EVC_CANCELLED);
+		return go_on(k_st);
 	}
-	status await_resume() const noexcept { return st; }
+	/* Coroutines that never have to wait leave the loop to others, too. */
+	static bool
+	is_due() noexcept
+	{
+		static thread_local unsigned n;
+
+		return ++n % 64 == 0;
+	}
+};
+
+inline void
+sleeper::resume(status st, bool remove)
+{
+	auto to = std::exchange(h, nullptr);
+
+	if (!to)
+		return;
+	w->off();
+	w->st = st;
+	w->s = nullptr;
+	if (remove)
+		ignore(evc_member_remove(c, id));
+	to.resume();
+}
+
+inline evc_status
+sleeper::run(evc_coord *, void *arg) noexcept
+{
+	auto *s = static_cast<sleeper *>(arg);
+
+	if (!std::exchange(s->has_run, true))
+		s->w->on();
+	if (s->over())
+		s->resume(s->w->over(), true);
+	return 0;
+}
+
+struct sleep_wait final : wait {
+	double length;
+
+	sleep_wait(reactor_ref at, double l) noexcept : wait(at), length(l) {}
+	bool await_ready() const noexcept { return false; }
+	template <class P>
+	bool
+	await_suspend(std::coroutine_handle<P> h)
+	{
+		return sleep_for(h, name_of(h), length);
+	}
+};
+
+#ifdef EV_H_
+struct fd_wait final : wait {
+	ev_io io;
+	double limit;
+	struct ev_loop *loop = nullptr; /* that has io */
+
+	fd_wait(reactor_ref at, int fd, int events, double timeout) noexcept
+		: wait(at), limit(timeout)
+	{
+		ev_io_init(&io, ready, fd, events);
+		io.data = this;
+	}
+	~fd_wait() { off(); }
+	bool
+	await_ready() noexcept
+	{
+		if (r.loop() == nullptr)
+			st = evc_refuse(-EVC_FAILED_PRECONDITION,
+					"co_await: only a loop of libev "
+					"watches a descriptor");
+		else if (r.coord().should_stop())
+			st = EVC_DEADLINE_EXCEEDED;
+		else
+			st = over();
+		return st ? r.is_here() && !is_due() : st.refused();
+	}
+	template <class P>
+	bool
+	await_suspend(std::coroutine_handle<P> h)
+	{
+		return st ? turn(h, st) : sleep_for(h, name_of(h), limit);
+	}
+	void
+	on() noexcept override
+	{
+		loop = r.loop();
+		ev_io_start(loop, &io);
+	}
+	void
+	off() noexcept override
+	{
+		if (loop != nullptr)
+			ev_io_stop(std::exchange(loop, nullptr), &io);
+	}
+	status
+	over() noexcept override
+	{
+		struct pollfd p = { io.fd, short(io.events & EV_READ ? POLLIN
+							: POLLOUT), 0 };
+
+		if (poll(&p, 1, 0) == 0 && p.fd >= 0)
+			return EVC_DEADLINE_EXCEEDED;
+		if (p.fd >= 0 && (p.revents & POLLNVAL) == 0)
+			return EVC_OK;
+		return evc_refuse(-EVC_INVALID_ARGUMENT,
+				  "co_await: %d is no descriptor", p.fd);
+	}
+	static void
+	ready(struct ev_loop *, ev_io *w, int events) noexcept
+	{
+		auto *self = static_cast<fd_wait *>(w->data);
+
+		self->s->resume((events & EV_ERROR) == 0 ? EVC_OK : evc_refuse(
+			-EVC_INVALID_ARGUMENT,
+			"co_await: the loop cannot watch descriptor %d", w->fd),
+			true);
+	}
+};
+#endif
+
+template <class T>
+struct pop_wait final : wait {
+	evc_queue *q;
+	std::unique_ptr<T> item;
+	evc_id watch = 0;
+	std::coroutine_handle<> h;
+
+	pop_wait(queue<T> &from, reactor_ref at) noexcept
+		: wait(at), q(from.get()) {}
+	~pop_wait()
+	{
+		if (watch != 0)
+			ignore(evc_queue_unwatch(q, watch));
+	}
+	bool
+	await_ready() noexcept
+	{
+		return pop() && r.is_here() && !is_due();
+	}
+	bool
+	await_suspend(std::coroutine_handle<> to)
+	{
+		if (st != code::deadline_exceeded)
+			return turn(to, st);
+		h = to;
+		status k = evc_queue_watch(q, r.get(), got, this, 0, &watch);
+		if (k)
+			return true;
+		if (k != code::cancelled)
+			return go_on(k);
+		/* After a stop a queue may have items. */
+		if (!pop() && st == code::deadline_exceeded)
+			st = EVC_CANCELLED;
+		return turn(to, st);
+	}
+	result<T>
+	await_resume()
+	{
+		if (!st)
+			return st;
+		return std::move(*item);
+	}
+	bool
+	pop() noexcept
+	{
+		void *p = nullptr;
+
+		st = evc_queue_pop(q, &p, 0);
+		if (st)
+			item.reset(static_cast<T *>(p));
+		return st.ok();
+	}
+	static void
+	got(evc_queue *q, void *item, evc_status why, void *arg) noexcept
+	{
+		auto *self = static_cast<pop_wait *>(arg);
+		evc_id id = std::exchange(self->watch, 0);
+
+		self->st = why;
+		self->item.reset(static_cast<T *>(item));
+		if (item != nullptr)
+			ignore(evc_queue_unwatch(q, id));
+		self->h.resume();
+	}
+};
+
+template <class T>
+struct push_wait final : wait {
+	queue<T> &q;
+	std::unique_ptr<T> item;
+
+	push_wait(queue<T> &to, reactor_ref at, std::unique_ptr<T> i) noexcept
+		: wait(at), q(to), item(std::move(i)) {}
+	bool
+	await_ready()
+	{
+		st = q.push(item, 0);
+		return st && r.is_here() && !is_due();
+	}
+	bool
+	await_suspend(std::coroutine_handle<> h)
+	{
+		if (st != code::deadline_exceeded)
+			return turn(h, st);
+		q.push_later(std::move(item), suspend(h), told);
+		return true;
+	}
+	static void
+	told(void *arg, status st) noexcept
+	{
+		static_cast<sleeper *>(arg)->bring(st);
+	}
 };
 
 } // namespace detail
@@ -2726,12 +3243,53 @@ spawn(reactor_ref r, const char *name, co<T> body)
 /* co_await sleep(r, 1.5): ok when the time is over; cancelled at a stop, and in
    the next turn of the loop while a stop stands.  The coroutine goes on on the
    loop of r. */
-[[nodiscard]] inline detail::sleep_awaiter
+[[nodiscard]] inline detail::sleep_wait
 sleep(reactor_ref r, seconds s) noexcept { return { r, s }; }
 
 /* co_await until_stop(r) */
-[[nodiscard]] inline detail::sleep_awaiter
+[[nodiscard]] inline detail::sleep_wait
 until_stop(reactor_ref r) noexcept { return { r, forever }; }
+
+/* co_await readable(r, fd): ok, cancelled as in sleep, or deadline_exceeded.
+   fd stays open meanwhile.  r is a loop of libev. */
+#ifdef EV_H_
+[[nodiscard]] inline detail::fd_wait
+readable(reactor_ref r, int fd, seconds timeout = forever) noexcept
+{
+	return { r, fd, EV_READ, timeout };
+}
+[[nodiscard]] inline detail::fd_wait
+writable(reactor_ref r, int fd, seconds timeout = forever) noexcept
+{
+	return { r, fd, EV_WRITE, timeout };
+}
+#else
+template <class R, class... A>
+void
+readable(R, A...)
+{
+	static_assert(sizeof(R) == 0, "include <ev.h> before <evcoord.hpp>");
+}
+template <class R, class... A>
+void
+writable(R, A...)
+{
+	static_assert(sizeof(R) == 0, "include <ev.h> before <evcoord.hpp>");
+}
+#endif
+
+/* co_await pop_from(q, r), push_to(q, r, item): as q.pop() and q.push(item),
+   and the coroutine goes on on the loop of r.  An item that is refused is
+   destroyed. */
+template <class T>
+[[nodiscard]] detail::pop_wait<T>
+pop_from(queue<T> &q, reactor_ref r) noexcept { return { q, r }; }
+template <class T>
+[[nodiscard]] detail::push_wait<T>
+push_to(queue<T> &q, reactor_ref r, typename queue<T>::value_type item)
+{
+	return { q, r, std::make_unique<T>(std::move(item)) };
+}
 
 /* co_await resume_on(l): the coroutine goes on on that loop, in its next turn;
    also after the stop.  cancelled or not_found when the loop is gone: then the
@@ -2764,8 +3322,7 @@ template <class W>
 run_in(pool &p, reactor_ref r, const char *name, W work)
 {
 	using R = decltype(detail::work_with(std::declval<W &>(), nullptr));
-	constexpr bool plain = std::is_void_v<R> ||
-			       std::is_convertible_v<R, status>;
+	constexpr bool plain = std::is_void_v<R> || detail::is_answer<R>;
 	using V = std::conditional_t<plain, char, R>;
 	struct awaiter : evc_job {
 		evc_pool *pool_;

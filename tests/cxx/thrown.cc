@@ -107,6 +107,26 @@ thread_end()
 	is_error(c, "t");
 }
 
+// A chain longer than any reason.
+void
+deep(int n)
+{
+	auto p = std::make_exception_ptr(broken());
+
+	while (n-- > 0)
+		try {
+			try {
+				std::rethrow_exception(p);
+			} catch (...) {
+				std::throw_with_nested(
+					std::runtime_error("xxxx"));
+			}
+		} catch (...) {
+			p = std::current_exception();
+		}
+	std::rethrow_exception(p);
+}
+
 // What the exception says more.
 void
 kinds()
@@ -126,6 +146,24 @@ kinds()
 		  [] { throw 7; } },
 		{ code::not_found, 0, "evcoord::error: NOT_FOUND",
 		  [] { status(code::not_found).value(); } },
+		{ code::aborted, ENOSPC,
+		  "std::logic_error>: outer: inner: innermost: No space",
+		  [] {
+			try {
+				try {
+					throw std::system_error(
+						ENOSPC, std::generic_category(),
+						"innermost");
+				} catch (...) {
+					std::throw_with_nested(
+						std::runtime_error("inner"));
+				}
+			} catch (...) {
+				std::throw_with_nested(
+					std::logic_error("outer"));
+			}
+		  } },
+		{ code::aborted, 0, "xxxx", [] { deep(100); } },
 	};
 
 	for (auto &k : kinds) {
@@ -260,8 +298,14 @@ task_describe()
 
 	CHECK(t.begin(c.home()));
 	c.request_stop();
-	CHECK(c.run({ EVC_NO_GRACE }).exit_code() != 0);
+	verdict v;
+	CHECK(c.run({ EVC_NO_GRACE }, &v).exit_code() != 0);
 	is_error(c, "stays");
+	// Once, although each look at the task asks again.
+	looper turns(c, "turns", 0.005, [] {}, {
+		looper_flag::after_stop | looper_flag::background });
+	(void)c.run({ 0.06 }, &v);
+	CHECK(v.n_errors == 1);
 }
 
 void
@@ -363,7 +407,7 @@ callable_moves()
 	};
 
 	count([&] { c.thread("t", fn()); });
-	count([&] { looper(c, "l", 1, fn()); });
+	count([&] { looper l(c, "l", 1, fn()); });
 	count([&] { (void)c.home().post(fn()); });
 	CHECK(n == 3 && n_live == 0 && evc_all_stopped(c.get()));
 }
@@ -488,6 +532,35 @@ predicate()
 	}
 }
 
+void
+block()
+{
+	coordinator c;
+
+	try {
+		stop_and_join end(c);
+
+		fail();
+	} catch (const broken &) {
+		evc_reason r;
+
+		CHECK(c.joined() && evc_reason_get(c.get(), 0, &r) == 0);
+		CHECK(std::strcmp(r.text, "an exception leaves a block") == 0);
+		CHECK(std::strcmp(r.func, __func__) == 0);
+	}
+	try {
+		fail();
+	} catch (const broken &) {
+		coordinator d;
+		{
+			stop_and_join end(d);
+		}
+		evc_reason r;
+		CHECK(evc_reason_get(d.get(), 0, &r) == 0);
+		CHECK(std::strcmp(r.text, "the end of a block") == 0);
+	}
+}
+
 #ifdef EVCOORD_COROUTINES
 co<>
 inner(reactor_ref r, bool first)
@@ -516,6 +589,8 @@ coroutine()
 
 		CHECK(spawn(c.home(), "co", outer(c.home(), first)));
 		runs_to(c, "co");
+		if (!first)
+			CHECK(std::strcmp(c.first_error()->who, "co") == 0);
 	}
 }
 
@@ -620,6 +695,7 @@ const named_case cases[] = {
 	CASE(queue_moves), CASE(callable_moves), CASE(set_up),
 	CASE(tear_down), CASE(ended), CASE(in_scope), CASE(log),
 	CASE(is_clean), CASE(join_start), CASE(unblock), CASE(predicate),
+	CASE(block),
 #ifdef EVCOORD_COROUTINES
 	CASE(coroutine), CASE(coroutine_work),
 #endif

@@ -422,6 +422,51 @@ pools()
 	CHECK(n_live == 0);
 }
 
+// What a function without a member returns is heard; once, when it has reported
+// that itself.
+void
+answers()
+{
+	for (int i = 0; i < 6; i++) {
+		coordinator c(loop());
+		pool p(c, "p", { 1 });
+		queue<int> q(c, "q");
+		verdict v;
+
+		if (i == 0)
+			CHECK(c.home().post([] { return code::aborted; }));
+		if (i == 1)
+			CHECK(c.home().post([](reactor_ref, status) {
+				return status(evc_status(-EVC_ABORTED));
+			}));
+		if (i == 2)
+			CHECK(p.submit(c.home(), nullptr, [] {},
+				       [] { return code::aborted; }));
+		if (i == 3)
+			CHECK(q.watch(c.home(), [](int) {
+				return code::aborted;
+			}) && q.push(1, 0));
+		if (i == 4) {
+			unblock u(c, [] { return code::aborted; });
+
+			CHECK(u);
+			c.request_stop();
+			while (!c.first_error())
+				std::this_thread::yield();
+		}
+		if (i == 5)
+			CHECK(p.submit(c.home(), "j", [] {}, [&] {
+				return c.fail(code::aborted, "j: by hand");
+			}));
+		CHECK(c.run({}, &v) == code::aborted && v.n_errors == 1);
+	}
+	// A clean code is none.
+	coordinator c(loop());
+	CHECK(c.home().post([] { return code::out_of_range; }));
+	ev_run(loop(), EVRUN_NOWAIT);
+	CHECK(!c.should_stop());
+}
+
 // A pool that is destroyed in use has its jobs completed.
 void
 pool_in_use()
@@ -813,6 +858,11 @@ block_ends()
 		CHECK(q.push(1) && q.drain());
 	}
 	CHECK(c.joined() && got.size() == 1);
+	evc_reason r;
+	CHECK(evc_reason_get(c.get(), 0, &r) == 0);
+	CHECK(std::strcmp(r.text, "the end of a block") == 0);
+	CHECK(std::strstr(r.file, "wrapped.cc") && r.line > 0 &&
+	      std::strcmp(r.func, __func__) == 0);
 }
 
 void
@@ -891,6 +941,40 @@ stop_tokens()
 	}, o);
 	CHECK(c.join() || true);
 }
+
+// A token whose source is there longer than the coordinator, or is stopped while
+// that one goes.
+void
+token_outlives()
+{
+	std::stop_source from;
+	std::optional<stop_on_token> to;
+	{
+		coordinator c(loop());
+
+		to.emplace(c, from.get_token());
+		CHECK(to->made());
+		// In later rounds, too.
+		c.request_stop();
+		CHECK(c.run() && c.clear_stop());
+	}
+	CHECK(from.request_stop());
+	to.reset();
+	for (int i = 0; i < 50; i++) {
+		std::stop_source beside;
+		std::atomic<bool> in{ false };
+		auto c = std::make_unique<coordinator>();
+		stop_on_token t(*c, beside.get_token());
+		std::thread other([&] {
+			in = true;
+			beside.request_stop();
+		});
+
+		await(in);
+		c.reset();
+		other.join();
+	}
+}
 #endif
 
 #ifdef EVCOORD_COROUTINES
@@ -917,25 +1001,29 @@ coroutines()
 	loop_ref home(c.home());
 	int n = 0;
 
-	CHECK(spawn(c.home(), "sums", [](coordinator &c, pool &p,
-					loop_ref &home, int &n) -> co<> {
-		reactor_ref r = c.home();
+	CHECK(spawn(c.home(), "sums", [](coordinator &d, pool &in,
+					loop_ref &back, int &m) -> co<> {
+		reactor_ref r = d.home();
 
-		n = *co_await boxed(r);
-		CHECK(co_await run_in(p, r, "work", [] {
+		m = *co_await boxed(r);
+		CHECK(co_await run_in(in, r, "work", [] {
 			return static_cast<code>(17);
 		}) == static_cast<code>(17));
-		auto text = co_await run_in(p, r, "text", [](job_ref j) {
+		auto text = co_await run_in(in, r, "text", [](job_ref j) {
 			return std::string(j.should_stop() ? "no" : "here");
 		});
 		CHECK(text && *text == "here" && r.is_here());
-		CHECK(co_await resume_on(home) && r.is_here());
+		result<int> number = co_await run_in(in, r, "number", [] {
+			return 7;
+		});
+		CHECK(number && *number == 7);
+		CHECK(co_await resume_on(back) && r.is_here());
 		CHECK(co_await evcoord::sleep(r, 0));
-		c.request_stop();
+		d.request_stop();
 		CHECK(co_await evcoord::sleep(r, 60) == code::cancelled);
-		CHECK(co_await resume_on(home));
-		CHECK(co_await run_in(p, r, "late", [] {}) == code::cancelled);
-		n++;
+		CHECK(co_await resume_on(back));
+		CHECK(co_await run_in(in, r, "late", [] {}) == code::cancelled);
+		m++;
 	}(c, p, home, n)));
 	CHECK(c.run() && n == 4 && n_live == 0);
 	CHECK(spawn(c.home(), "late", [](int &m) -> co<> {
@@ -944,12 +1032,44 @@ coroutines()
 	}(n)) == code::cancelled && n == 4);
 }
 
+// What coroutines wait for.
+enum { FOR_STOP, FOR_TIME, FOR_INPUT, FOR_ITEM, FOR_ROOM, WAITS };
+
+struct places {
+	int fd[2];
+	queue<counted> empty, full;
+
+	explicit places(coord_ref c) : empty(c, "empty"), full(c, "full", { 1 })
+	{
+		CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, fd) == 0);
+		CHECK(full.push(counted(), 0));
+	}
+	~places() { close(fd[0]), close(fd[1]); }
+};
+
+co<status>
+wait_for(int what, reactor_ref r, places &p)
+{
+	switch (what) {
+	case FOR_STOP:
+		co_return co_await until_stop(r);
+	case FOR_TIME:
+		co_return co_await evcoord::sleep(r, 3600);
+	case FOR_INPUT:
+		co_return co_await readable(r, p.fd[0]);
+	case FOR_ITEM:
+		co_return (co_await pop_from(p.empty, r)).status();
+	default:
+		co_return co_await push_to(p.full, r, counted());
+	}
+}
+
 co<>
-waits(reactor_ref r, int &n)
+waits(int what, reactor_ref r, places &p, int &n)
 {
 	counted own;
 
-	CHECK(co_await until_stop(r) == code::cancelled);
+	CHECK(co_await wait_for(what, r, p) == code::cancelled);
 	n++;
 }
 
@@ -959,16 +1079,19 @@ coroutines_stopped()
 {
 	for (int turns = 0; turns < 3; turns++) {
 		coordinator c(loop());
+		places p(c);
 		int n = 0;
 
-		for (int i = 0; i < 3; i++)
-			CHECK(spawn(c.home(), "waits", waits(c.home(), n)));
+		for (int i = 0; i < WAITS * 2; i++)
+			CHECK(spawn(c.home(), "waits", waits(i % WAITS, c.home(),
+							    p, n)));
 		for (int i = 0; i < turns; i++)
 			ev_run(loop(), EVRUN_NOWAIT);
 		CHECK(c.report().find("coroutine") != std::string::npos);
 		c.request_stop();
-		CHECK(c.run() && n == 3 && n_live == 0);
+		CHECK(c.run() && n == WAITS * 2 && n_live == 1);
 	}
+	CHECK(n_live == 0);
 }
 
 // And when their loop goes.
@@ -978,15 +1101,190 @@ coroutines_loop_gone()
 	for (int turns = 0; turns < 2; turns++) {
 		auto *l = new_loop();
 		coordinator c(l);
+		places p(c);
 		int n = 0;
 
-		CHECK(spawn(c.home(), "waits", waits(c.home(), n)));
+		for (int what = 0; what < WAITS; what++)
+			CHECK(spawn(c.home(), "waits", waits(what, c.home(), p,
+							    n)));
 		for (int i = 0; i < turns; i++)
 			ev_run(l, EVRUN_NOWAIT);
 		ev_loop_destroy(l);
 		c.destroy();
-		CHECK(n == 1 && n_live == 0);
+		CHECK(n == WAITS && n_live == 1);
 	}
+	CHECK(n_live == 0);
+}
+
+// A coroutine of the program's own kind, which it may destroy at any time.
+struct own_kind {
+	struct promise_type {
+		own_kind
+		get_return_object()
+		{
+			return { std::coroutine_handle<promise_type>::
+				 from_promise(*this) };
+		}
+		std::suspend_never
+		initial_suspend() const noexcept { return {}; }
+		std::suspend_always
+		final_suspend() const noexcept { return {}; }
+		void
+		return_void() {}
+		void unhandled_exception() { std::terminate(); }
+	};
+	std::coroutine_handle<> h;
+};
+
+own_kind
+of_own_kind(int what, reactor_ref r, places &p)
+{
+	counted own;
+
+	(void)co_await wait_for(what, r, p);
+	CHECK(false);
+}
+
+void
+coroutines_destroyed()
+{
+	for (int what = 0; what < WAITS; what++)
+		for (int turns = 0; turns < 3; turns++) {
+			coordinator c(loop());
+			places p(c);
+			own_kind co = of_own_kind(what, c.home(), p);
+
+			for (int i = 0; i < turns; i++)
+				ev_run(loop(), EVRUN_NOWAIT);
+			// The stop is on its way to the coroutine.
+			if (turns == 2)
+				c.request_stop();
+			co.h.destroy();
+			CHECK(write(p.fd[1], "x", 1) == 1);
+			(void)p.empty.push(counted(), 0);
+			ev_run(loop(), EVRUN_NOWAIT);
+			c.request_stop();
+			CHECK(c.run() && !c.first_error());
+		}
+	CHECK(n_live == 0);
+}
+
+void
+descriptors()
+{
+	coordinator c(loop());
+	places p(c);
+	int n = 0;
+
+	CHECK(spawn(c.home(), "reads", [](reactor_ref r, places &q,
+					 int &m) -> co<> {
+		char b;
+
+		CHECK(co_await writable(r, q.fd[0]) && r.is_here());
+		for (double limit : { 0., 0.001 })
+			CHECK(co_await readable(r, q.fd[0], limit) ==
+			      code::deadline_exceeded);
+		CHECK(write(q.fd[1], "x", 1) == 1);
+		for (double limit : { 0., 60., forever })
+			CHECK(co_await readable(r, q.fd[0], limit));
+		CHECK(read(q.fd[0], &b, 1) == 1 && b == 'x');
+		CHECK((co_await readable(r, -1)).refused());
+		int closed = dup(q.fd[0]);
+		close(closed);
+		CHECK((co_await readable(r, closed)).refused());
+		m++;
+	}(c.home(), p, n)));
+	CHECK(spawn(c.home(), "writes", [](coordinator &d, int &m) -> co<> {
+		while (m == 0)
+			CHECK(co_await evcoord::sleep(d.home(), 0));
+		d.request_stop();
+	}(c, n)));
+	CHECK(c.run() && n == 1);
+
+	coordinator hosted;
+	evc_reactor *r;
+	int fd;
+	CHECK(evc_reactor_foreign(hosted.get(), "host", &fd, &r) == 0);
+	CHECK(spawn(r, "reads", [](reactor_ref at, places &q,
+				  int &m) -> co<> {
+		CHECK(co_await readable(at, q.fd[0]) ==
+		      code::failed_precondition);
+		m++;
+	}(r, p, n)));
+	CHECK(n == 2);
+}
+
+// Two coroutines and a thread at one queue, which is full most of the time.
+void
+coroutine_queues()
+{
+	coordinator c(loop());
+	queue<int> q(c, "q", { 2 });
+	std::atomic<int> sum{ 0 };
+	int n = 0;
+
+	c.thread("pops", [&] {
+		while (auto i = q.pop())
+			sum += *i;
+	});
+	CHECK(spawn(c.home(), "pops", [](reactor_ref r, queue<int> &from,
+					std::atomic<int> &to,
+					int &m) -> co<> {
+		for (;;) {
+			auto i = co_await pop_from(from, r);
+
+			CHECK(r.is_here());
+			if (i.status() == code::out_of_range)
+				break;
+			to += *i;
+		}
+		m++;
+	}(c.home(), q, sum, n)));
+	CHECK(spawn(c.home(), "pushes", [](reactor_ref r, queue<int> &to,
+					  int &m) -> co<> {
+		for (int i = 1; i <= 1000; i++)
+			CHECK(co_await push_to(to, r, i) && r.is_here());
+		CHECK(to.close());
+		CHECK(co_await push_to(to, r, 1) == code::out_of_range);
+		m++;
+	}(c.home(), q, n)));
+	while (n < 2)
+		ev_run(loop(), EVRUN_ONCE);
+	CHECK(c.join() && sum == 500500 && !c.should_stop());
+}
+
+// A coroutine that always finds an item lets others run; and after the stop it
+// gets what a queue that is drained has.
+void
+coroutine_shares()
+{
+	coordinator c(loop());
+	queue<int> q(c, "q", { 100, queue_flag::drain });
+	int n = 0, turns = 0;
+
+	looper l(c, "l", 0, [&] {
+		if (++turns == 3) {
+			CHECK(q.push(-1, 0));
+			c.request_stop();
+		}
+	});
+	for (int i = 0; i < 3; i++)
+		CHECK(q.push(i, 0));
+	CHECK(spawn(c.home(), "both", [](reactor_ref r, queue<int> &both,
+					int &m) -> co<> {
+		for (;;) {
+			auto i = co_await pop_from(both, r);
+
+			if (!i) {
+				CHECK(i.status() == code::cancelled);
+				break;
+			}
+			m += *i < 0;
+			if (!co_await push_to(both, r, 1))
+				continue;
+		}
+	}(c.home(), q, n)));
+	CHECK(c.run() && n == 1 && turns == 3 && q.size() == 0);
 }
 
 void
@@ -1012,16 +1310,16 @@ coroutine_moves()
 	loop_ref home(c.home());
 
 	CHECK(r);
-	CHECK(spawn(c.home(), "moves", [](coordinator &c, loop_ref &home,
-					 loop_ref &side) -> co<> {
-		CHECK(c.home().is_here());
-		CHECK(co_await resume_on(side));
-		CHECK(!c.home().is_here());
-		CHECK(co_await evcoord::sleep(c.home(), 0.001));
-		CHECK(c.home().is_here());
-		CHECK(co_await resume_on(side) && co_await resume_on(home));
-		CHECK(c.home().is_here());
-		c.request_stop();
+	CHECK(spawn(c.home(), "moves", [](coordinator &d, loop_ref &back,
+					 loop_ref &there) -> co<> {
+		CHECK(d.home().is_here());
+		CHECK(co_await resume_on(there));
+		CHECK(!d.home().is_here());
+		CHECK(co_await evcoord::sleep(d.home(), 0.001));
+		CHECK(d.home().is_here());
+		CHECK(co_await resume_on(there) && co_await resume_on(back));
+		CHECK(d.home().is_here());
+		d.request_stop();
 	}(c, home, side)));
 	CHECK(c.run());
 }
@@ -1037,18 +1335,20 @@ coroutine_ends_elsewhere()
 	bool there = false;
 
 	CHECK(r);
-	CHECK(spawn(c.home(), "hop", [](coordinator &c, loop_ref &side,
-				       bool &there) -> co<> {
+	CHECK(spawn(c.home(), "hop", [](coordinator &d, loop_ref &other,
+				       bool &gone) -> co<> {
 		counted own;
 
-		CHECK(co_await resume_on(side));
-		there = !c.home().is_here();
-		c.request_stop();
+		CHECK(co_await resume_on(other));
+		gone = !d.home().is_here();
+		d.request_stop();
 	}(c, side, there)));
 	CHECK(c.run() && there && n_live == 0);
 
+	coordinator d(loop());
+	places p(d);
 	int n = 0;
-	co<> from = waits(c.home(), n), to = std::move(from);
+	co<> from = waits(FOR_STOP, c.home(), p, n), to = std::move(from);
 	CHECK(!from && to);
 	CHECK(spawn(c.home(), "gone", std::move(from)) ==
 	      code::invalid_argument);
@@ -1062,12 +1362,21 @@ coroutine_does_not_look()
 	k.grace = 0.05;
 	k.strict = false;
 	coordinator c(loop(), k);
+	places p(c);
 	bool quit = false;
 
-	CHECK(spawn(c.home(), "deaf", [](reactor_ref r, bool &quit) -> co<> {
-		while (!quit)
+	CHECK(spawn(c.home(), "deaf", [](reactor_ref r, bool &end) -> co<> {
+		while (!end)
 			(void)co_await evcoord::sleep(r, 0.001);
 	}(c.home(), quit)));
+	CHECK(spawn(c.home(), "dumb", [](reactor_ref r, places &q,
+					bool &end) -> co<> {
+		while (!end) {
+			(void)co_await pop_from(q.empty, r);
+			(void)co_await push_to(q.full, r, counted());
+			(void)co_await readable(r, q.fd[0]);
+		}
+	}(c.home(), p, quit)));
 	c.request_stop();
 	CHECK(c.run() == code::deadline_exceeded);
 	quit = true;
@@ -1080,19 +1389,21 @@ const named_case cases[] = {
 	CASE(statuses), CASE(strict), CASE(threads), CASE(after_the_stop),
 	CASE(registered), CASE(unblocks), CASE(conditions), CASE(loopers),
 	CASE(looper_in_itself), CASE(holds), CASE(tasks), CASE(posts),
-	CASE(pools), CASE(pool_in_use), CASE(pool_left), CASE(reactors), CASE(queues),
+	CASE(pools), CASE(answers), CASE(pool_in_use), CASE(pool_left), CASE(reactors), CASE(queues),
 	CASE(queue_left), CASE(queue_watched), CASE(queue_in_use),
 	CASE(destructor_joins), CASE(moved), CASE(handles_last), CASE(queues_last), CASE(scopes),
 	CASE(straggler), CASE(destroyed_inside), CASE(destroyed_beside),
 	CASE(scope_outlives), CASE(in_child), CASE(block_ends), CASE(guards), CASE(joins),
 	CASE(signalled),
 #ifdef __cpp_lib_jthread
-	CASE(stop_tokens),
+	CASE(stop_tokens), CASE(token_outlives),
 #endif
 #ifdef EVCOORD_COROUTINES
 	CASE(coroutines), CASE(coroutines_stopped), CASE(coroutines_loop_gone),
 	CASE(coroutine_fails), CASE(coroutine_moves),
 	CASE(coroutine_ends_elsewhere), CASE(coroutine_does_not_look),
+	CASE(coroutines_destroyed), CASE(descriptors), CASE(coroutine_queues),
+	CASE(coroutine_shares),
 #endif
 };
 
