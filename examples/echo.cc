@@ -161,7 +161,7 @@ private:
 int
 main(int argc, char **argv)
 {
-	unsigned port = argc == 2 ? std::strtoul(argv[1], nullptr, 10) : 0;
+	unsigned long port = argc == 2 ? std::strtoul(argv[1], nullptr, 10) : 0;
 	evcoord::config config;
 	evcoord::verdict v;
 
