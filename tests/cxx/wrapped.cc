@@ -1065,7 +1065,7 @@ wait_for(int what, reactor_ref r, places &p)
 }
 
 co<>
-waits(int what, reactor_ref r, places &p, int &n)
+waits(int what, reactor_ref r, places &p, std::atomic<int> &n)
 {
 	counted own;
 
@@ -1080,7 +1080,7 @@ coroutines_stopped()
 	for (int turns = 0; turns < 3; turns++) {
 		coordinator c(loop());
 		places p(c);
-		int n = 0;
+		std::atomic<int> n{ 0 };
 
 		for (int i = 0; i < WAITS * 2; i++)
 			CHECK(spawn(c.home(), "waits", waits(i % WAITS, c.home(),
@@ -1094,7 +1094,7 @@ coroutines_stopped()
 	CHECK(n_live == 0);
 }
 
-// And when their loop goes.
+// And when their loop goes; then one may go on on another thread.
 void
 coroutines_loop_gone()
 {
@@ -1102,7 +1102,7 @@ coroutines_loop_gone()
 		auto *l = new_loop();
 		coordinator c(l);
 		places p(c);
-		int n = 0;
+		std::atomic<int> n{ 0 };
 
 		for (int what = 0; what < WAITS; what++)
 			CHECK(spawn(c.home(), "waits", waits(what, c.home(), p,
@@ -1347,7 +1347,7 @@ coroutine_ends_elsewhere()
 
 	coordinator d(loop());
 	places p(d);
-	int n = 0;
+	std::atomic<int> n{ 0 };
 	co<> from = waits(FOR_STOP, c.home(), p, n), to = std::move(from);
 	CHECK(!from && to);
 	CHECK(spawn(c.home(), "gone", std::move(from)) ==
