@@ -127,7 +127,7 @@ settle_in(evc_coord *s, const evc_scope_opts *o)
 	evc_status st = 0;
 
 	if (with != NULL && !(o->config.flags & EVC_NO_HOME))
-		st = evc__reactor_share(s, "home", with, &s->loop.home);
+		st = evc__reactor_share(s, with, &s->loop.home);
 	if (st == 0 && o->ended != NULL)
 		st = evc__scope_join_for(s, o->ended, o->arg);
 	/* The helper writes lines although no loop of the scope turns. */

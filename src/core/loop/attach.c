@@ -155,10 +155,10 @@ evc__reactor_attach(evc_coord *c, const char *name, struct ev_loop *loop,
 }
 
 evc_status
-evc__reactor_share(evc_coord *c, const char *name, evc_reactor *with,
+evc__reactor_share(evc_coord *c, evc_reactor *with,
 		   _Atomic(evc_reactor *) *ret)
 {
-	evc_reactor *r = reactor_new(c, name);
+	evc_reactor *r = reactor_new(c, with->name);
 	evc_status st;
 
 	if (r == NULL)

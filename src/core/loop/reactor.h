@@ -233,9 +233,10 @@ evc__reactor_now(const evc_reactor *r)
 evc_status evc__reactor_attach(evc_coord *c, const char *name,
 			       struct ev_loop *loop, struct evc__host *host,
 			       evc_reactor **ret);
-/* Any thread: a reactor of c that shares the watchers of another reactor. */
-evc_status evc__reactor_share(evc_coord *c, const char *name,
-			      evc_reactor *with, _Atomic(evc_reactor *) *ret);
+/* Any thread: a reactor of c that shares the watchers of another reactor, and
+   its name. */
+evc_status evc__reactor_share(evc_coord *c, evc_reactor *with,
+			      _Atomic(evc_reactor *) *ret);
 /* Loop thread, or any thread when r shares and nothing lives on r: take r off
    its loop and free r. */
 void evc__reactor_release(evc_reactor *r);

@@ -244,6 +244,21 @@ START_TEST(a_join_UNTIL_STOP_has_no_answer_before_the_stop)
 }
 END_TEST
 
+/* ---- what reports say ---- */
+
+START_TEST(the_loop_of_a_scope_has_its_name_in_reports)
+{
+	static char text[1 << 16];
+	evc_coord *scope;
+
+	OK(evc_scope_new(c, "inside", NULL, &scope));
+	OK(evc_on_stop(scope, "of the scope", on_hook, NULL, NULL, NULL));
+	ck_assert_uint_lt(report_text(c, text, sizeof(text)), sizeof(text));
+	HAS(text, "hook \"of the scope\" on ui, live");
+	OK(evc_free(scope));
+}
+END_TEST
+
 API_MAIN_WITH("hosted", set_up, tear_down,
 	      the_first_hosted_reactor_is_the_home_and_has_no_loop,
 	      a_descriptor_without_work_is_not_readable,
@@ -252,4 +267,5 @@ API_MAIN_WITH("hosted", set_up, tear_down,
 	      posts_of_other_threads_come,
 	      loopers_tick_in_time_and_back_to_back,
 	      a_looper_that_runs_the_host_during_a_stop_finds_it_quiet,
-	      a_join_UNTIL_STOP_has_no_answer_before_the_stop)
+	      a_join_UNTIL_STOP_has_no_answer_before_the_stop,
+	      the_loop_of_a_scope_has_its_name_in_reports)
