@@ -40,6 +40,12 @@ evc__state_name(unsigned state)
 }
 
 const char *
+evc__seen_state(const struct evc__seen *m)
+{
+	return m->called ? "called" : evc__state_name(m->info.state);
+}
+
+const char *
 evc__facts_state(const struct evc__facts *f)
 {
 	return f->word & WORD_FLAG  ? "stopping" :

@@ -47,6 +47,8 @@ struct evc__facts_thread {
 /* A member; or tasks of a class, or a scope, as in evc_member_each. */
 struct evc__seen {
 	evc_member_info info;
+	bool called;            /* a hook that was called for the present
+				   stop */
 	int tid;                /* thread id of the member, or 0 */
 	const char *progress; /* NULL: no progress so far */
 	uint64_t progress_ns; /* time of the progress, coarse clock */
@@ -190,6 +192,7 @@ void evc__facts_look(struct evc__facts *f, bool all);
 
 const char *evc__member_kind(unsigned kind);
 const char *evc__state_name(unsigned state);
+const char *evc__seen_state(const struct evc__seen *m);
 const char *evc__facts_state(const struct evc__facts *f);
 /* "db/pool": the path from the root to a scope; the root itself is "". */
 struct text;

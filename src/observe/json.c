@@ -224,7 +224,7 @@ add_member(struct evc__json *j, const struct evc__seen *s)
 	evc__json_number(j, "id", m->id);
 	evc__json_string(j, "kind", evc__member_kind(m->kind));
 	evc__json_string(j, "name", m->name);
-	evc__json_string(j, "state", evc__state_name(m->state));
+	evc__json_string(j, "state", evc__seen_state(s));
 	evc__json_string(j, "where", m->where);
 	evc__json_seconds_if(j, "age", m->age > 0	     ? m->age :
 				       m->kind == EVC_TASK ? -1 :

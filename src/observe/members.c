@@ -124,8 +124,13 @@ look_closer(struct evc__seen *k, const struct evc__member *m)
 	k->progress_ns = sync_load_relaxed(&m->mark.ns);
 	evc__wakers_count(m, &k->unblocks, &k->kicks);
 	k->tid = m->tid;
-	if (m->e.kind == EVC_HOOK)
-		k->tid = LIST_OF(m, const struct evc__hook, m)->running;
+	if (m->e.kind == EVC_HOOK) {
+		const struct evc__hook *h =
+			LIST_OF(m, const struct evc__hook, m);
+
+		k->tid = h->running;
+		k->called = evc__hook_called(h, sync_load(&m->c->word));
+	}
 }
 
 static void

@@ -310,7 +310,7 @@ add_member(const struct part *p, const struct evc__seen *s)
 	evc__text_fmt(p->t, "%s \"%s\"", evc__member_kind(m->kind), m->name);
 	if (m->where[0] != '\0')
 		evc__text_fmt(p->t, " %s", m->where);
-	evc__text_fmt(p->t, ", %s", evc__state_name(m->state));
+	evc__text_fmt(p->t, ", %s", evc__seen_state(s));
 	/* Only the loop's own thread knows the age of a task. */
 	if (m->id != 0 || m->age > 0)
 		evc__text_fmt(p->t, ", for %.3f s", m->age);

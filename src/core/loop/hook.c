@@ -33,6 +33,15 @@ evc__hook_pending(const struct evc__hook *h, uint64_t w)
 	return h->running != 0 || (!h->removed && h->told != stop_number(h, w));
 }
 
+bool
+evc__hook_called(const struct evc__hook *h, uint64_t w)
+{
+	bool asked = (w & WORD_FLAG) || ((h->m.e.flags & EVC_ON_DRAIN) &&
+					 (w & WORD_DRAIN));
+
+	return asked && !evc__hook_pending(h, w);
+}
+
 /* Lock held: does a hook of r (NULL: of the helper) run now?  The hooks of the
    helper run one after the other, also when a thread of the helper hangs in a
    hook and another thread leads. */

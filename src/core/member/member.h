@@ -404,6 +404,8 @@ void evc__hooks_run(evc_coord *c, evc_reactor *r);
 /* Lock held: is a hook of r due or running? */
 bool evc__hooks_due(evc_coord *c, const evc_reactor *r);
 bool evc__hook_pending(const struct evc__hook *h, uint64_t w);
+/* Lock held: has h returned from its call for the present stop? */
+bool evc__hook_called(const struct evc__hook *h, uint64_t w);
 /* `change` more calls (or fewer) at a stop of c; joins above may have to wait
    for these calls. */
 void evc__hooks_count_above(evc_coord *c, uint32_t change);

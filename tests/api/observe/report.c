@@ -61,6 +61,46 @@ START_TEST(a_looper_tells_its_runs_and_what_it_missed)
 }
 END_TEST
 
+/* What the hook's report says of itself, and of the other one. */
+static evc_status
+look_at_hooks(evc_coord *c, void *arg)
+{
+	HAS(line_with(report(c), "\"looks\"", NULL), "helper thread, live, ");
+	HAS(line_with(report(c), "\"first\"", NULL), "helper thread, called, ");
+	HAS(line_with(report(c), "\"last\"", NULL), "helper thread, live, ");
+	++*(int *)arg;
+	return 0;
+}
+
+START_TEST(a_hook_says_whether_it_was_called_in_this_stop)
+{
+	evc_coord *c = new_coord(NULL);
+	evc_member_opts drained = { .flags = EVC_ON_DRAIN };
+	int round, n = 0;
+	evc_id id;
+
+	OK(evc_on_stop(c, "first", return_at_once, NULL, &drained, NULL));
+	OK(evc_on_stop(c, "looks", look_at_hooks, &n, NULL, NULL));
+	OK(evc_on_stop(c, "last", return_at_once, NULL, NULL, NULL));
+	for (round = 1; round <= 2; round++) {
+		ck_assert(!says(c, "called"));
+		if (round == 2) {
+			OK(evc_hold_begin(c, "hold", NULL, &id));
+			OK(evc_request_drain(c, 60, NULL));
+			UNTIL(says(c, "\"first\" on helper thread, called"));
+			ck_assert_uint_eq(times_in(report(c), ", called"), 1);
+			OK(evc_hold_end(c, id));
+		}
+		OK(evc_request_stop(c, 0, NULL));
+		OK(evc_join(c, NULL, NULL));
+		ck_assert_uint_eq(times_in(report(c), ", called, "), 3);
+		ck_assert_int_eq(n, round);
+		OK(evc_clear_stop(c));
+	}
+	OK(evc_free(c));
+}
+END_TEST
+
 START_TEST(the_head_tells_what_the_coordinator_is_at)
 {
 	evc_config cfg = { .name = "headed" };
@@ -449,6 +489,7 @@ END_TEST
 API_MAIN("report", each_kind_of_member_has_a_line,
 	 name_id_kind_state_and_age_stand_in_its_line,
 	 a_looper_tells_its_runs_and_what_it_missed,
+	 a_hook_says_whether_it_was_called_in_this_stop,
 	 the_head_tells_what_the_coordinator_is_at,
 	 a_checkpoint_is_shown_with_its_age,
 	 a_checkpoint_that_was_taken_back_is_not_shown,

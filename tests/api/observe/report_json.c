@@ -360,6 +360,19 @@ START_TEST(each_kind_of_member)
 }
 END_TEST
 
+START_TEST(a_hook_that_was_called)
+{
+	evc_coord *c = new_coord(NULL);
+
+	OK(evc_on_stop(c, "hook", return_at_once, NULL, NULL, NULL));
+	ck_assert_str_eq(string_at(member(c, "hook"), "state"), "live");
+	OK(evc_request_stop(c, 0, NULL));
+	OK(evc_join(c, NULL, NULL));
+	ck_assert_str_eq(string_at(member(c, "hook"), "state"), "called");
+	OK(evc_free(c));
+}
+END_TEST
+
 START_TEST(ages_go_by_the_clock)
 {
 	evc_config cfg = { .clock = scripted_clock };
@@ -695,7 +708,7 @@ START_TEST(numbers_have_a_point_in_every_locale)
 END_TEST
 
 API_MAIN("report_json", every_field_is_there_with_its_type, the_object_itself,
-	 each_kind_of_member, ages_go_by_the_clock,
+	 each_kind_of_member, a_hook_that_was_called, ages_go_by_the_clock,
 	 state_round_and_counts_of_a_coordinator,
 	 reasons_with_all_that_came_with_them,
 	 the_ladder_and_what_it_did_to_a_member,
