@@ -75,9 +75,9 @@ evc__check_host(const evc_coord *c, const char *func)
 		if (r->hosted && r->tid == evc__tid() && r->loop != NULL)
 			return evc__refuse(
 				-EVC_FAILED_PRECONDITION,
-				"%s: loop %s is hosted, and the program runs "
-				"it: join by evc_join_start, with "
-				"EVC_JOIN_UNTIL_STOP in place of evc_run",
+				"%s: loop %.24s is hosted: call the run of its "
+				"adapter (evc_glib_run ...), or evc_join_start "
+				"with EVC_JOIN_UNTIL_STOP",
 				func, r->name);
 	}
 	return 0;

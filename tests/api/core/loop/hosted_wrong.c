@@ -66,14 +66,28 @@ START_TEST(a_turn_of_another_reactor_is_refused)
 }
 END_TEST
 
+static void
+says_what_to_do(void)
+{
+	HAS(evc_last_error(), "(evc_glib_run ...), or evc_join_start with "
+			      "EVC_JOIN_UNTIL_STOP");
+}
+
 START_TEST(calls_that_run_a_loop_say_what_to_do_instead)
 {
+	evc_reactor *r;
+	int fd;
+
 	REFUSED(EVC_FAILED_PRECONDITION, (evc_run)(c, NULL, NULL));
-	HAS(evc_last_error(), "evc_join_start");
+	says_what_to_do();
 	REFUSED(EVC_FAILED_PRECONDITION, (evc_join)(c, NULL, NULL));
-	HAS(evc_last_error(), "evc_join_start");
+	says_what_to_do();
 	REFUSED(EVC_FAILED_PRECONDITION, (evc_reactor_run)(t.r));
-	HAS(evc_last_error(), "evc_join_start");
+	says_what_to_do();
+	OK(evc_reactor_foreign(c, "a name of more than forty-seven bytes, cut",
+			       &fd, &r));
+	REFUSED(EVC_FAILED_PRECONDITION, (evc_reactor_run)(r));
+	says_what_to_do();
 }
 END_TEST
 
