@@ -333,6 +333,30 @@ START_TEST(probing_begins_anew_for_a_new_member)
 }
 END_TEST
 
+START_TEST(rare_probes_come_after_1_2_4_to_250_ms)
+{
+	struct evc__view v = usual();
+	struct evc__backoff b = { 0, 0 };
+	uint64_t waited = 0;
+	unsigned n = 0;
+
+	v.probes = v.rarely = true;
+	for (; waited < 10 * SEC; n++) {
+		ck_assert_int_eq(evc__decide(&v, &b).next, EVC__PROBE);
+		v.now += evc__decide(&v, &b).wait_ns;
+		waited = v.now - T0;
+	}
+	/* 1, 2, 4 ... 128 are 8, in 255 ms. */
+	ck_assert_uint_eq(n, 8 + 39);
+	ck_assert_int_eq(evc__decide(&v, &b).next, EVC__PROBE);
+	ck_assert_uint_eq(evc__decide(&v, &b).wait_ns, 250 * MS);
+	/* A member that has to be asked does not wait so long. */
+	v.rarely = false;
+	ck_assert_int_eq(evc__decide(&v, &b).next, EVC__PROBE);
+	ck_assert_uint_eq(evc__decide(&v, &b).wait_ns, MS);
+}
+END_TEST
+
 START_TEST(a_wait_between_probes_ends_at_the_deadline)
 {
 	struct evc__view v = usual();
@@ -369,4 +393,5 @@ API_MAIN("decide_cases", nothing_alive_is_the_end_with_and_without_a_stop,
 	 only_background_left_asks_for_the_stop_once, who_rings_is_never_probed,
 	 probes_come_at_once_then_after_1_2_4_to_25_ms,
 	 probing_begins_anew_for_a_new_member,
+	 rare_probes_come_after_1_2_4_to_250_ms,
 	 a_wait_between_probes_ends_at_the_deadline)

@@ -68,6 +68,7 @@ evc__decide(const struct evc__view *v, struct evc__backoff *b)
 {
 	struct evc__decision d = { EVC__WAIT, SYNC_FOREVER };
 	uint64_t end = evc__deadline(v);
+	uint64_t most = v->rarely ? BACKOFF_RARE_NS : BACKOFF_MOST_NS;
 	/* If held, nothing is decided; but threads that have rung are
 	   joined. */
 	bool held = v->until_stop && v->stop == 0;
@@ -96,10 +97,13 @@ evc__decide(const struct evc__view *v, struct evc__backoff *b)
 		b->step = 0;
 		return d;
 	}
+	/* A member came in that has to be asked: begin anew. */
+	if (b->step > most)
+		b->step = 0;
 	if (b->step == 0 || v->now >= b->due) {
-		/* Look at once, then after 1, 2, 4 ... 25, 25 ms. */
-		b->step = evc__backoff_next(b->step, BACKOFF_FIRST_NS,
-					    BACKOFF_MOST_NS);
+		/* Look at once, then after 1, 2, 4 ... 25, 25 ms; rarely: up to
+		   250, 250 ms. */
+		b->step = evc__backoff_next(b->step, BACKOFF_FIRST_NS, most);
 		b->due = evc__after(v->now, b->step);
 		d.next = EVC__PROBE;
 	} else

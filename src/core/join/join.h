@@ -39,7 +39,8 @@ struct evc__view {
 	unsigned alive;       /* members that keep this join waiting */
 	unsigned foreground;  /* members of `alive` not in the background */
 	bool until_stop;      /* evc_run: the join does not end before a stop */
-	bool probes;          /* a member alive cannot ring */
+	bool probes;          /* a member alive may end without a ring */
+	bool rarely;          /* ... but hardly ever does */
 };
 
 enum evc__join_action {

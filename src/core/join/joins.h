@@ -12,6 +12,7 @@
 
 #define BACKOFF_FIRST_NS UINT64_C(1000000)
 #define BACKOFF_MOST_NS UINT64_C(25000000)
+#define BACKOFF_RARE_NS (10 * BACKOFF_MOST_NS)
 
 struct evc__drain;
 struct evc__scope_join;

@@ -268,6 +268,10 @@ view_of(struct evc__join *j, uint64_t w)
 		.foreground = k.foreground,
 		.until_stop = j->until_stop,
 	};
+	bool asked = c->member.n_probed > 0 ||
+		     sync_load(&c->member.n_probed_below) > 0;
+	bool lingers = c->member.n_lingering > 0 ||
+		       sync_load(&c->member.n_lingering_below) > 0;
 
 	if (stop != 0) {
 		v.grace_cut = evc__grace_cut_at(c, WORD_STOP_NUMBER(w));
@@ -277,15 +281,14 @@ view_of(struct evc__join *j, uint64_t w)
 		v.probes = c->member.n_threads > 0 || c->member.n_runners > 0 ||
 			   sync_load(&c->stop.n_live_scopes) > 0 ||
 			   (!j->internal && sync_load(&c->tree->has_helper));
+		v.rarely = !asked && !lingers;
 	} else if (j->until_stop && v.drain == 0)
 		/* Before a stop, evc_run does not probe members that cannot
 		   ring.  But evc_run does probe threads that have rung and
 		   could not be joined at once. */
-		v.probes = c->member.n_lingering > 0 ||
-			   sync_load(&c->member.n_lingering_below) > 0;
+		v.probes = lingers;
 	else
-		v.probes = c->member.n_probed > 0 ||
-			   sync_load(&c->member.n_probed_below) > 0;
+		v.probes = asked;
 	return v;
 }
 

@@ -244,6 +244,37 @@ START_TEST(a_join_UNTIL_STOP_has_no_answer_before_the_stop)
 }
 END_TEST
 
+static evc_status
+outlast(evc_coord *of, void *arg)
+{
+	(void)of;
+	UNTIL(atomic_load((atomic_bool *)arg));
+	return 0;
+}
+
+/* The thread announces its end, so the join hardly has to ask. */
+START_TEST(a_stop_that_waits_for_a_thread_turns_a_host_seldom)
+{
+	struct answer a = { .came = false };
+	atomic_bool over = false;
+	unsigned before;
+	double until;
+
+	OK(evc_thread_start(c, "outlasts", outlast, &over, NULL, NULL));
+	OK(evc_request_stop(c, 0, NULL));
+	OK(evc_join_start(c, on_answer, &a, NULL));
+	host_settle(&h);
+	before = t.turns;
+	for (until = t_now() + 1; t_now() < until;)
+		host_once(&h, 100);
+	/* Every 25 ms would be 40. */
+	ck_assert_uint_lt(t.turns - before, 20);
+	atomic_store(&over, true);
+	HOST_UNTIL(&h, a.came);
+	ck_assert_int_eq(a.code, 0);
+}
+END_TEST
+
 /* ---- what reports say ---- */
 
 START_TEST(the_loop_of_a_scope_has_its_name_in_reports)
@@ -268,4 +299,5 @@ API_MAIN_WITH("hosted", set_up, tear_down,
 	      loopers_tick_in_time_and_back_to_back,
 	      a_looper_that_runs_the_host_during_a_stop_finds_it_quiet,
 	      a_join_UNTIL_STOP_has_no_answer_before_the_stop,
+	      a_stop_that_waits_for_a_thread_turns_a_host_seldom,
 	      the_loop_of_a_scope_has_its_name_in_reports)
