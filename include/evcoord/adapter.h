@@ -143,8 +143,19 @@ evc_adapter_begin(struct evc_adapter *a, const char *func, bool nested,
 	o.flags |= EVC_JOIN_UNTIL_STOP;
 	a->answered = false;
 	st = evc_join_start(a->c, evc_adapter_answer, a, &o);
-	a->running = st == 0;
+	if (st == 0) {
+		a->running = true;
+		evc_reactor_runs(a->reactor, true);
+	}
 	return st;
+}
+
+/* The host's run has returned for good, or was left by an exception. */
+static inline void
+evc_adapter_leave(struct evc_adapter *a)
+{
+	a->running = false;
+	evc_reactor_runs(a->reactor, false);
 }
 
 /* The host's run has returned: when the program has ended it, that requests the
@@ -178,7 +189,7 @@ evc_adapter_end(struct evc_adapter *a, evc_verdict *ret_verdict)
 		(void)poll(&p, 1, -1);
 		st = evc_reactor_turn(a->reactor);
 	}
-	a->running = false;
+	evc_adapter_leave(a);
 	if (!a->answered)
 		return st;
 	if (ret_verdict != EVC_NULL_)

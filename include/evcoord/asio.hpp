@@ -171,7 +171,7 @@ evc_asio_run_once(evc_asio *a)
 		return true;
 #if defined(__GLIBCXX__)
 	} catch (abi::__forced_unwind &) {
-		a->adapter.running = false;
+		evc_adapter_leave(&a->adapter);
 		throw;
 #endif
 	} catch (const std::exception &e) {
@@ -194,7 +194,7 @@ evc_asio_run_once(evc_asio *a)
  * exception that leaves a handler is the error EVC_ABORTED, requests the stop,
  * and the run goes on.
  *
- * Thread:    that of the attach; not inside a callback of the library.
+ * Thread:    that of the attach; not inside a handler of the context.
  * Ownership: *ret_verdict as for evc_run.
  * Returns:   as evc_run.
  * Since:     0.2
@@ -202,8 +202,11 @@ evc_asio_run_once(evc_asio *a)
 inline evc_status
 evc_asio_run(evc_asio *a, const evc_join_opts *opts, evc_verdict *ret_verdict)
 {
-	evc_status st = evc_adapter_begin(a != nullptr ? &a->adapter : nullptr,
-					  "evc_asio_run", false, opts);
+	evc_status st = evc_adapter_begin(
+		a != nullptr ? &a->adapter : nullptr, "evc_asio_run",
+		a != nullptr &&
+			a->context->get_executor().running_in_this_thread(),
+		opts);
 
 	if (st < 0)
 		return st;

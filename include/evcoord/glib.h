@@ -113,12 +113,21 @@ evc_glib_detach(evc_glib *g)
 	return 0;
 }
 
+/* Is the calling thread inside a callback of the context, or a run of loop? */
+static inline bool
+evc_glib_inside(const evc_glib *g, GMainLoop *loop)
+{
+	GSource *now = g_main_current_source();
+
+	return (now != EVC_NULL_ && g_source_get_context(now) == g->context) ||
+	       (loop != EVC_NULL_ && g_main_loop_is_running(loop));
+}
+
 /*
  * Run the main loop until the members have ended after a stop: in place of
  * g_main_loop_run.  A g_main_loop_quit by the program requests the stop.
  *
- * Thread:    that of the attach; not inside a callback of the library, nor in a
- *            run of the same loop.
+ * Thread:    that of the attach; not inside a callback of the context.
  * Ownership: loop (NULL: one of its own) is of the context of the attach, and
  *            stays the caller's; *ret_verdict as for evc_run.
  * Returns:   as evc_run; -EVC_INVALID_ARGUMENT for a loop of another context.
@@ -136,8 +145,7 @@ evc_glib_run(evc_glib *g, GMainLoop *loop, const evc_join_opts *opts,
 				  "evc_glib_run: a loop of another context");
 	st = evc_adapter_begin(g != EVC_NULL_ ? &g->adapter : EVC_NULL_,
 			       "evc_glib_run",
-			       loop != EVC_NULL_ &&
-				       g_main_loop_is_running(loop),
+			       g != EVC_NULL_ && evc_glib_inside(g, loop),
 			       opts);
 	if (st < 0)
 		return st;

@@ -135,7 +135,7 @@ evc_qt_exec_once(evc_qt *q)
 #ifdef __cpp_exceptions
 #if defined(__GLIBCXX__)
 	} catch (abi::__forced_unwind &) {
-		q->adapter.running = false;
+		evc_adapter_leave(&q->adapter);
 		q->loop = nullptr;
 		throw;
 #endif

@@ -90,6 +90,26 @@ EVC_API evc_status
 evc_reactor_turn(evc_reactor *r);
 
 /*
+ * Tell that the host runs until the stop is over: `runs` is true before the
+ * program runs the host, and false when that run has returned.  A stop then
+ * counts as answered only when the run has returned, as with evc_run; until
+ * then at_end of evc_escalation_set may end the process.  And a join with
+ * EVC_JOIN_UNTIL_STOP that is answered makes *ret_fd readable again, 1 ms later
+ * and then after twice as long each time, up to 250 ms, so that the program can
+ * end its run once more when a run inside has ended in place of it.  The
+ * adapters make both calls.
+ *
+ * Thread:    the thread that called evc_reactor_foreign.
+ * Ownership: nothing changes hands.  The end of the reactor is the end of the
+ *            run.
+ * Returns:   0; -EVC_FAILED_PRECONDITION, -EVC_INVALID_ARGUMENT as
+ *            evc_reactor_turn.
+ * Since:     0.2
+ */
+EVC_API evc_status
+evc_reactor_runs(evc_reactor *r, bool runs);
+
+/*
  * Run the reactor's loop: the one call that a loop thread needs.  The call
  * waits for the stop, then until the reactor's tasks, loopers, runners, posts,
  * hooks and evented joins have ended, and those of scopes whose home is on this

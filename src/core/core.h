@@ -114,8 +114,8 @@ struct evc__tree {
 	/* atomic: any thread -> the watch thread, which sleeps on this word; see
 	   join/watch.c */
 	_Atomic uint32_t watch_seq;
-	/* atomic: joins of the root -> the watch thread: number of the last stop
-	   with an answer that has returned to the program */
+	/* atomic: joins and hosts of the root -> the watch thread: number of the
+	   last stop with an answer that has returned to the program */
 	_Atomic uint32_t answered;
 	/* atomic: the helper -> the watch thread, and joins: number of the last
 	   stop with a report of its late members in the log, or with a join

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* evcoord/asio.hpp on a context of its own; see cases.h. */
 #define HOST_NESTS   1
-#define HOST_KNOWS   0
+#define HOST_KNOWS   1
 #define HOST_GOES_ON 1
 #define HOST_CASES   { "context_is_gone", context_is_gone }, \
 		     { "handler_throws", handler_throws }, \

@@ -356,6 +356,68 @@ turns_inside_a_turn(void)
 	}
 }
 
+static void
+dialog(void)
+{
+	ask();
+	while (!host_adapter()->answered)
+		host_inner(&called);
+	called++;
+}
+
+/* The join is answered in a run inside the run, which ends then, too. */
+static void
+answered_inside(void)
+{
+	if (HOST_NESTS) {
+		host_later(dialog);
+		OK(host_run(NULL, &v));
+		CHECK(called == 2);
+	}
+}
+
+static void
+dialog_for_ever(void)
+{
+	dialog();
+	for (;;)
+		pause();
+}
+
+static void
+live_on(void)
+{
+	evc_escalation_opts o;
+
+	alarm(60);
+	memset(&o, 0, sizeof(o));
+	o.budget = 0.05;
+	o.at_end = EVC_AT_END_EXIT;
+	begin();
+	OK(evc_escalation_set(coord, &o));
+	host_later(dialog_for_ever);
+	host_run(NULL, &v);
+	_exit(7);
+}
+
+/* A host that lives on inside its run after the answer is ended. */
+static void
+at_end_inside(void)
+{
+	int status;
+	pid_t pid;
+
+	if (!HOST_NESTS)
+		return;
+	end(); /* before the child, which begins anew */
+	pid = fork();
+	if (pid == 0)
+		live_on();
+	CHECK(waitpid(pid, &status, 0) == pid);
+	CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 124);
+	begin();
+}
+
 /* A child of fork has no reactor, and watches no descriptor of its parent, which
    goes on. */
 static void
@@ -433,6 +495,8 @@ static const struct {
 	{ "own_run", own_run },
 	{ "after_the_detach", after_the_detach },
 	{ "turns_inside_a_turn", turns_inside_a_turn },
+	{ "answered_inside", answered_inside },
+	{ "at_end_inside", at_end_inside },
 	{ "fork_in_the_run", fork_in_the_run },
 	{ "no_descriptors", no_descriptors },
 	HOST_CASES

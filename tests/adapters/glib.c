@@ -4,7 +4,11 @@
 #define HOST_KNOWS   1
 #define HOST_GOES_ON 1
 #define HOST_CASES   { "context_is_gone", context_is_gone }, \
-		     { "wrong_loops", wrong_loops },
+		     { "wrong_loops", wrong_loops }, \
+		     { "run_of_its_own_inside", run_of_its_own_inside }, \
+		     { "loop_is_run_again_inside", loop_is_run_again_inside },
+static void run_of_its_own_inside(void);
+static void loop_is_run_again_inside(void);
 static void context_is_gone(void);
 static void wrong_loops(void);
 #include "cases.h"
@@ -133,4 +137,42 @@ wrong_loops(void)
 	/* without a loop of the program */
 	host_later(ask);
 	OK(evc_glib_run(host, NULL, NULL, &v));
+}
+
+static void
+run_its_own(void)
+{
+	CHECK(evc_glib_run(host, NULL, NULL, &v) == -EVC_FAILED_PRECONDITION);
+	HAS(evc_last_error(), "inside a callback");
+	g_main_loop_quit(loop);
+	called++;
+}
+
+/* Without a loop, too, a run inside a run of the program's is refused. */
+static void
+run_of_its_own_inside(void)
+{
+	host_later(run_its_own);
+	g_main_loop_run(loop);
+	CHECK(called == 1);
+}
+
+/* A dialog on the loop of the run takes the end for its own, and another one
+   comes. */
+static void
+two_dialogs(void)
+{
+	ask();
+	g_main_loop_run(loop);
+	CHECK(host_adapter()->answered);
+	g_main_loop_run(loop);
+	called++;
+}
+
+static void
+loop_is_run_again_inside(void)
+{
+	host_later(two_dialogs);
+	OK(host_run(NULL, &v));
+	CHECK(called == 2);
 }

@@ -4,7 +4,9 @@
 #define HOST_KNOWS   0
 #define HOST_GOES_ON 1
 #define HOST_CASES   { "keeps_no_loop_running", keeps_no_loop_running }, \
-		     { "closes_all_handles", closes_all_handles },
+		     { "closes_all_handles", closes_all_handles }, \
+		     { "nested_runs_end", nested_runs_end },
+static void nested_runs_end(void);
 static void closes_all_handles(void);
 static void keeps_no_loop_running(void);
 #include "cases.h"
@@ -143,4 +145,25 @@ closes_all_handles(void)
 	OK(evc_clear_stop(coord));
 	OK(host_run(NULL, &v));
 	HAS(v.stop.text, "cannot run");
+}
+
+static int depth;
+
+static void
+run_inside(void)
+{
+	if (++depth < 3)
+		host_later(run_inside);
+	else
+		host_later(ask);
+	uv_run(&loop, UV_RUN_DEFAULT);
+}
+
+/* A uv_stop ends the innermost run alone: the adapter asks again. */
+static void
+nested_runs_end(void)
+{
+	host_later(run_inside);
+	OK(host_run(NULL, &v));
+	CHECK(called == 1 && depth == 3);
 }

@@ -179,6 +179,8 @@ edited documented "no comment says Thread:" include/evcoord/join.h \
 edited documented "says not all" include/evcoord/uv.h 's/^ \* Since: .*/ */'
 edited documented "evc_free" man/evc_new.3 '/^\.Nm evc_free/d'
 edited documented "evc_free" man/stubs '/^evc_free/d'
+edited documented "evc_uv_run" man/evcoord-loops.7 '/^\.Nm evc_uv_run/d'
+edited documented "evc_qt_exec" man/stubs '/^evc_qt_exec/d'
 edited documented "evc_hold_end EVC_NOT_FOUND" man/evc_hold_begin.3 \
 	's/EVC_NOT_FOUND/EVC_ABORTED/'
 edited documented "evc_hold_end -" man/evc_hold_begin.3 '/^\.It Fn evc_hold_end/d'

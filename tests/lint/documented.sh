@@ -46,7 +46,11 @@ for header in $(adapter_headers); do
 	' "$header"
 done | broken_lines "comments of adapters"
 
-api_names $(public_headers) >"$tmp/declared"
+{
+	api_names $(public_headers)
+	sed -n 's/^\(evc_[a-z]*_\(attach\|detach\|run\|exec\)\)(.*/\1/p' \
+		$(adapter_headers)
+} | sort >"$tmp/declared"
 [ -s "$tmp/declared" ] || broken "no EVC_API declaration was found"
 
 # PAGE NAME, for each name in a NAME section.

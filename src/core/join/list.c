@@ -119,17 +119,6 @@ evc__join_end(struct evc__join *j)
 	evc__phases_tell_all(c);
 }
 
-/* No lock: the program gets the answer of j.  When no other join of the root is
-   to return, the stop is answered: at_end is disarmed. */
-static void
-return_join(const struct evc__join *j)
-{
-	evc_coord *c = j->c;
-
-	if (j->stop_number != 0 && sync_load_sc(&c->stop.n_driving) == 0)
-		sync_store_sc(&c->tree->answered, j->stop_number);
-}
-
 evc_status
 evc__join_result(const struct evc__join *j, evc_verdict *ret_verdict)
 {
@@ -147,7 +136,7 @@ evc__join_result(const struct evc__join *j, evc_verdict *ret_verdict)
 		else if (j->c->log.fn != NULL)
 			evc__log_settle(j->c, LOG_FLUSH_NS);
 	}
-	return_join(j);
+	evc__stop_returned(j->c, j->stop_number);
 	if (ret_verdict != NULL)
 		*ret_verdict = j->verdict;
 	return j->result;

@@ -97,6 +97,8 @@ deliver_verdict(struct evc__join *j)
 
 	evc__join_leave(j);
 	sync_unlock(&c->lock);
+	if (j->until_stop)
+		evc__reactor_answered(r);
 	evc__busy_begin(r, c, internal ? BUSY_ENDED : BUSY_JOIN, c->name,
 			&busy);
 	evc__join_result(j, &v);

@@ -163,7 +163,8 @@ add_late(evc_coord *c, struct text *t)
 	else if (!locked)
 		evc__text_add(t, "; a thread hangs and holds the lock of the "
 				 "members");
-	if (sync_load_sc(&c->stop.n_driving) == 0)
+	if (sync_load_sc(&c->stop.n_driving) == 0 &&
+	    sync_load_sc(&c->stop.n_host_runs) == 0)
 		evc__text_add(t, "; no join waits");
 }
 

@@ -61,25 +61,44 @@ evc_reactor_foreign(evc_coord *c, const char *name, int *ret_fd,
 	return evc__refuse_setup(c, __func__, st);
 }
 
+/* ---- turns ---- */
+
 static evc_status
-refuse_turn(evc_status st, const char *why)
+refuse(const char *func, evc_status st, const char *why)
 {
-	return evc__refuse(st, "evc_reactor_turn: %s", why);
+	return evc__refuse(st, "%s: %s", func, why);
+}
+
+static evc_status
+refuse_in_child(const char *func)
+{
+	return refuse(func, -EVC_FAILED_PRECONDITION,
+		      "this is a fork child, the loop is its parent's");
+}
+
+/* r may be gone. */
+static evc_status
+find_host(const char *func, const evc_reactor *r, struct evc__host **ret)
+{
+	if (r == NULL)
+		return refuse(func, -EVC_INVALID_ARGUMENT, "no reactor");
+	*ret = evc__host_of(r);
+	if (*ret == NULL)
+		return refuse(func, -EVC_FAILED_PRECONDITION,
+			      "no hosted reactor of this thread: another "
+			      "thread's, one of libev, or gone");
+	return 0;
 }
 
 evc_status
 evc_reactor_turn(evc_reactor *r)
 {
-	struct evc__host *h;
+	struct evc__host *h = NULL;
 	unsigned generation;
+	evc_status st = find_host(__func__, r, &h);
 
-	if (r == NULL)
-		return refuse_turn(-EVC_INVALID_ARGUMENT, "no reactor");
-	h = evc__host_of(r);
-	if (h == NULL)
-		return refuse_turn(-EVC_FAILED_PRECONDITION,
-				   "no hosted reactor of this thread: another "
-				   "thread's, one of libev, or gone");
+	if (st < 0)
+		return st;
 	/* h may be gone after the run, but not in a child. */
 	generation = h->fork_generation;
 	if (!evc__forked_since(generation) && evc__host_run(h))
@@ -88,8 +107,22 @@ evc_reactor_turn(evc_reactor *r)
 		return 0;
 	if (!h->ended)
 		(void)evc__loop_waker_inherited(h->waker);
-	return refuse_turn(-EVC_FAILED_PRECONDITION,
-			   "this is a fork child, the loop is its parent's");
+	return refuse_in_child(__func__);
+}
+
+/* ---- runs of the host ---- */
+
+evc_status
+evc_reactor_runs(evc_reactor *r, bool runs)
+{
+	struct evc__host *h = NULL;
+	evc_status st = find_host(__func__, r, &h);
+
+	if (st == 0 && evc__forked_since(h->fork_generation))
+		st = refuse_in_child(__func__);
+	if (st == 0)
+		evc__reactor_runs(r, runs);
+	return st;
 }
 
 struct ev_loop *

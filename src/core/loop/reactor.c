@@ -13,6 +13,7 @@
 #include "core/core.h"
 #include "core/status/trace.h"
 
+#include "base/backoff.h"
 #include "base/probe.h"
 #include "base/self.h"
 #include "base/text.h"
@@ -68,6 +69,57 @@ evc__reactor_here(const evc_coord *c, evc_reactor *preferred)
 			found = r;
 	}
 	return found;
+}
+
+/* A run inside the host's run may have taken the end for its own: the host turns
+   again, seldom in the long run, so that the program ends it again. */
+static void
+turn_again(evc_reactor *r)
+{
+	r->again_ns = evc__backoff_next(r->again_ns, BACKOFF_FIRST_NS,
+					BACKOFF_RARE_NS);
+	evc__timer_start(r->waker, &r->again, (double)r->again_ns / 1e9);
+}
+
+static void
+on_again(struct ev_loop *loop, ev_timer *t, int revents)
+{
+	evc_reactor *r = t->data;
+
+	(void)loop;
+	(void)revents;
+	if (evc_should_stop(r->c))
+		turn_again(r);
+}
+
+void
+evc__reactor_answered(evc_reactor *r)
+{
+	r->again_ns = 0;
+	if (r->host_runs)
+		turn_again(r);
+}
+
+void
+evc__reactor_runs(evc_reactor *r, bool runs)
+{
+	evc_coord *c = r->c;
+	uint32_t stop;
+
+	if (runs == r->host_runs)
+		return;
+	r->host_runs = runs;
+	sync_add(&c->stop.n_host_runs, runs ? 1 : (uint32_t)-1);
+	if (runs) {
+		ev_init(&r->again.ev, on_again);
+		r->again.ev.data = r;
+		return;
+	}
+	evc__timer_stop(r->waker, r->loop, &r->again);
+	sync_lock(&c->lock);
+	stop = c->join.decided;
+	sync_unlock(&c->lock);
+	evc__stop_returned(c, stop);
 }
 
 const char *

@@ -176,6 +176,10 @@ struct evc_reactor {
 	ev_prepare prepare;         /* ends that ev_run from depth 1 */
 	const struct evc__task_ops *task_ops; /* set by the first task */
 	struct list joins;          /* evented joins here; also under lock */
+	bool host_runs;             /* see evc_reactor_runs */
+	struct evc__timer again;    /* turns a host that runs after the answer
+				       of its join */
+	uint64_t again_ns;          /* the present wait of `again` */
 
 	/* lock */
 	struct evc__loopers *loopers; /* NULL: none yet */
@@ -254,6 +258,11 @@ void evc__reactor_hear(evc_reactor *r, bool yes);
 /* Loop thread: note, for reports, the number of the stop that r has heard of;
    returns the word. */
 uint64_t evc__reactor_heard(evc_reactor *r);
+/* Loop thread: the host of r runs from now on, or has returned; see
+   evc_reactor_runs. */
+void evc__reactor_runs(evc_reactor *r, bool runs);
+/* Loop thread: a join is answered with which a run of the host of r ends. */
+void evc__reactor_answered(evc_reactor *r);
 /* Lock held: a reactor of a loop that the calling thread runs, or NULL. */
 evc_reactor *evc__reactor_here(const evc_coord *c, evc_reactor *preferred);
 /* How many loopers are alive on r.  No lock. */

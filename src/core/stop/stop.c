@@ -9,7 +9,8 @@
  * on the word also sets the first error of a round, even in a stopped round.
  * So the CAS that closes a round fails after such an error.
  *
- * Called by: evc_request_stop, evc_fail, members, scopes, signal handlers.
+ * Called by: evc_request_stop, evc_fail, members, scopes, signal handlers; joins
+ * and hosts that return.
  * Locks: none; atomics: the word (CAS), slot_word[], errors, own_stop.
  */
 #include "base/probe.h"
@@ -327,6 +328,14 @@ evc_refuse_setup(evc_coord *c, const char *func, evc_status status)
 	    evc__refusal_is_new(c))
 		evc__request(c, &q);
 	return status;
+}
+
+void
+evc__stop_returned(evc_coord *c, uint32_t stop)
+{
+	if (stop != 0 && sync_load_sc(&c->stop.n_driving) == 0 &&
+	    sync_load_sc(&c->stop.n_host_runs) == 0)
+		sync_store_sc(&c->tree->answered, stop);
 }
 
 bool

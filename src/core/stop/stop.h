@@ -63,6 +63,9 @@ struct evc__coord_stop {
 	struct notify_set listeners[LISTENER_KINDS];
 	/* atomic: joins in progress, without the library's own -> requests */
 	_Atomic uint32_t n_driving;
+	/* atomic: threads of hosted loops -> joins: runs of hosts that have not
+	   returned; see evc_reactor_runs */
+	_Atomic uint32_t n_host_runs;
 
 	/* atomic: the count of the living.  A thread, a hold and a looper count
 	   1 each; a reactor with tasks counts 1; a scope that is held or not
@@ -85,6 +88,11 @@ struct evc__request {
 	uint32_t stop; /* not 0: the request is for the stop with this number
 			  alone */
 };
+
+/* No lock: a join, or the run of a host, returns to the program.  When it is the
+   last one, the stop with this number is answered: at_end is disarmed.  0: no
+   stop of a root. */
+void evc__stop_returned(evc_coord *c, uint32_t stop);
 
 /* Ask for the stop; signal-safe.  0, or the code handed back. */
 evc_status evc__request(evc_coord *c, const struct evc__request *q);

@@ -244,6 +244,35 @@ START_TEST(a_join_UNTIL_STOP_has_no_answer_before_the_stop)
 }
 END_TEST
 
+START_TEST(a_host_that_runs_on_after_the_answer_turns_again)
+{
+	evc_join_opts opts = { .flags = EVC_JOIN_UNTIL_STOP };
+	struct answer a = { .came = false };
+	unsigned before;
+
+	OK(evc_reactor_runs(t.r, true));
+	OK(evc_reactor_runs(t.r, true));
+	OK(evc_join_start(c, on_answer, &a, &opts));
+	ck_assert_uint_eq(host_once(&h, 100), 1);
+	ck_assert_uint_eq(host_once(&h, 100), 0);
+	OK(evc_request_stop(c, 0, NULL));
+	HOST_UNTIL(&h, a.came);
+	before = t.turns;
+	HOST_UNTIL(&h, t.turns == before + 5);
+	OK(evc_reactor_runs(t.r, false));
+	OK(evc_reactor_runs(t.r, false));
+	host_settle(&h);
+	ck_assert_uint_eq(host_once(&h, 300), 0);
+	/* A new round needs no end of the run. */
+	OK(evc_reactor_runs(t.r, true));
+	OK(evc_join_start(c, on_answer, &a, &opts));
+	a.came = false;
+	HOST_UNTIL(&h, a.came);
+	OK(evc_clear_stop(c));
+	HOST_UNTIL(&h, host_once(&h, 300) == 0);
+}
+END_TEST
+
 static evc_status
 outlast(evc_coord *of, void *arg)
 {
@@ -299,5 +328,6 @@ API_MAIN_WITH("hosted", set_up, tear_down,
 	      loopers_tick_in_time_and_back_to_back,
 	      a_looper_that_runs_the_host_during_a_stop_finds_it_quiet,
 	      a_join_UNTIL_STOP_has_no_answer_before_the_stop,
+	      a_host_that_runs_on_after_the_answer_turns_again,
 	      a_stop_that_waits_for_a_thread_turns_a_host_seldom,
 	      the_loop_of_a_scope_has_its_name_in_reports)

@@ -10,6 +10,8 @@
 #include <signal.h>
 #include <sys/wait.h>
 
+#include "../../../support/host.h"
+
 struct end {
 	int status;      /* as of waitpid */
 	char said[65536]; /* on standard error, and by the log hook */
@@ -635,6 +637,61 @@ second_join(void)
 		 hang_beside_a_join);
 }
 
+static void
+on_answer(evc_coord *c, const evc_verdict *v, void *arg)
+{
+	(void)c;
+	(void)v;
+	*(bool *)arg = true;
+}
+
+/* A host runs until its join is answered; the run then returns, or not. */
+static void
+run_host(bool returns)
+{
+	evc_join_opts until = { .flags = EVC_JOIN_UNTIL_STOP };
+	evc_coord *c = front(NULL, true, EVC_AT_END_EXIT, 0.2);
+	bool answered = false;
+	struct hosted t;
+	struct host h;
+
+	host_init(&h);
+	hosted_init(&t, &h, c, "ui");
+	IN_CHILD(evc_reactor_runs(t.r, true));
+	IN_CHILD(evc_join_start(c, on_answer, &answered, &until));
+	evc_request_stop(c, 0, NULL);
+	while (!answered)
+		host_once(&h, 100);
+	if (returns)
+		IN_CHILD(evc_reactor_runs(t.r, false));
+	t_sleep(returns ? 2.5 : T_LIMIT);
+	_exit(7);
+}
+
+static void
+host_lives_on(void)
+{
+	run_host(false);
+}
+
+static void
+host_returns(void)
+{
+	run_host(true);
+}
+
+START_TEST(the_run_of_a_host_turns_it_off_when_it_returns)
+{
+	struct end e = child(host_lives_on);
+
+	EXITED(e, 124);
+	HAS(e.said, "; a join is answered, and has not returned");
+	ck_assert_ptr_null(strstr(e.said, "no join waits"));
+	e = child(host_returns);
+	EXITED(e, 7);
+}
+END_TEST
+
 START_TEST(the_answer_of_another_thread_does_not_turn_it_off)
 {
 	struct end e = child(second_join);
@@ -733,6 +790,7 @@ API_MAIN("at_end", a_hung_loop_is_named_and_the_process_ends,
 	 the_answer_of_a_join_turns_it_off, a_clear_and_a_free_turn_it_off,
 	 an_extension_moves_the_end, a_second_signal_shortens_the_time,
 	 an_answer_inside_a_nested_run_does_not_turn_it_off,
+	 the_run_of_a_host_turns_it_off_when_it_returns,
 	 the_answer_of_another_thread_does_not_turn_it_off,
 	 a_release_that_hangs_does_not_turn_it_off,
 	 without_a_join_the_stop_has_the_budget, scopes_and_unknown_values_are_refused)
