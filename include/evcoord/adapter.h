@@ -145,7 +145,7 @@ evc_adapter_begin(struct evc_adapter *a, const char *func, bool nested,
 	st = evc_join_start(a->c, evc_adapter_answer, a, &o);
 	if (st == 0) {
 		a->running = true;
-		evc_reactor_runs(a->reactor, true);
+		evc_reactor_host_runs(a->reactor, true);
 	}
 	return st;
 }
@@ -155,7 +155,7 @@ static inline void
 evc_adapter_leave(struct evc_adapter *a)
 {
 	a->running = false;
-	evc_reactor_runs(a->reactor, false);
+	evc_reactor_host_runs(a->reactor, false);
 }
 
 /* The host's run has returned: when the program has ended it, that requests the

@@ -107,7 +107,7 @@ evc_reactor_turn(evc_reactor *r);
  * Since:     0.2
  */
 EVC_API evc_status
-evc_reactor_runs(evc_reactor *r, bool runs);
+evc_reactor_host_runs(evc_reactor *r, bool runs);
 
 /*
  * Run the reactor's loop: the one call that a loop thread needs.  The call

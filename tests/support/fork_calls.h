@@ -334,7 +334,7 @@ static const evc_task_class never_class MAYBE_UNUSED = { .name = "task" };
 	X(evc_reactor_foreign, \
 	  REF(evc_reactor_foreign(w->c, "x", &w->fd, &w->other))) \
 	X(evc_reactor_turn, REF(evc_reactor_turn(w->hosted))) \
-	X(evc_reactor_runs, REF(evc_reactor_runs(w->hosted, true))) \
+	X(evc_reactor_host_runs, REF(evc_reactor_host_runs(w->hosted, true))) \
 	X(evc_reactor_inner_loop, \
 	  evc_reactor_inner_loop(w->home) == w->loop) \
 	X(evc_reactor_run, REF(evc_reactor_run(w->other))) \

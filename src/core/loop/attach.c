@@ -241,7 +241,7 @@ evc__reactor_release(evc_reactor *r)
 	evc_coord *c = r->c;
 	struct evc__frame *f;
 
-	evc__reactor_runs(r, false);
+	evc__reactor_host_runs(r, false);
 	evc__inbox_shut(r->inbox);
 	sync_lock(&c->lock);
 	if (r->loop != NULL)

@@ -113,7 +113,7 @@ evc_reactor_turn(evc_reactor *r)
 /* ---- runs of the host ---- */
 
 evc_status
-evc_reactor_runs(evc_reactor *r, bool runs)
+evc_reactor_host_runs(evc_reactor *r, bool runs)
 {
 	struct evc__host *h = NULL;
 	evc_status st = find_host(__func__, r, &h);
@@ -121,7 +121,7 @@ evc_reactor_runs(evc_reactor *r, bool runs)
 	if (st == 0 && evc__forked_since(h->fork_generation))
 		st = refuse_in_child(__func__);
 	if (st == 0)
-		evc__reactor_runs(r, runs);
+		evc__reactor_host_runs(r, runs);
 	return st;
 }
 

@@ -101,7 +101,7 @@ evc__reactor_answered(evc_reactor *r)
 }
 
 void
-evc__reactor_runs(evc_reactor *r, bool runs)
+evc__reactor_host_runs(evc_reactor *r, bool runs)
 {
 	evc_coord *c = r->c;
 	uint32_t stop;

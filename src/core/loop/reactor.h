@@ -176,7 +176,7 @@ struct evc_reactor {
 	ev_prepare prepare;         /* ends that ev_run from depth 1 */
 	const struct evc__task_ops *task_ops; /* set by the first task */
 	struct list joins;          /* evented joins here; also under lock */
-	bool host_runs;             /* see evc_reactor_runs */
+	bool host_runs;             /* see evc_reactor_host_runs */
 	struct evc__timer again;    /* turns a host that runs after the answer
 				       of its join */
 	uint64_t again_ns;          /* the present wait of `again` */
@@ -259,8 +259,8 @@ void evc__reactor_hear(evc_reactor *r, bool yes);
    returns the word. */
 uint64_t evc__reactor_heard(evc_reactor *r);
 /* Loop thread: the host of r runs from now on, or has returned; see
-   evc_reactor_runs. */
-void evc__reactor_runs(evc_reactor *r, bool runs);
+   evc_reactor_host_runs. */
+void evc__reactor_host_runs(evc_reactor *r, bool runs);
 /* Loop thread: a join is answered with which a run of the host of r ends. */
 void evc__reactor_answered(evc_reactor *r);
 /* Lock held: a reactor of a loop that the calling thread runs, or NULL. */

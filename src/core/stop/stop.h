@@ -64,7 +64,7 @@ struct evc__coord_stop {
 	/* atomic: joins in progress, without the library's own -> requests */
 	_Atomic uint32_t n_driving;
 	/* atomic: threads of hosted loops -> joins: runs of hosts that have not
-	   returned; see evc_reactor_runs */
+	   returned; see evc_reactor_host_runs */
 	_Atomic uint32_t n_host_runs;
 
 	/* atomic: the count of the living.  A thread, a hold and a looper count

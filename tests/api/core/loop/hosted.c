@@ -250,8 +250,8 @@ START_TEST(a_host_that_runs_on_after_the_answer_turns_again)
 	struct answer a = { .came = false };
 	unsigned before;
 
-	OK(evc_reactor_runs(t.r, true));
-	OK(evc_reactor_runs(t.r, true));
+	OK(evc_reactor_host_runs(t.r, true));
+	OK(evc_reactor_host_runs(t.r, true));
 	OK(evc_join_start(c, on_answer, &a, &opts));
 	ck_assert_uint_eq(host_once(&h, 100), 1);
 	ck_assert_uint_eq(host_once(&h, 100), 0);
@@ -259,12 +259,12 @@ START_TEST(a_host_that_runs_on_after_the_answer_turns_again)
 	HOST_UNTIL(&h, a.came);
 	before = t.turns;
 	HOST_UNTIL(&h, t.turns == before + 5);
-	OK(evc_reactor_runs(t.r, false));
-	OK(evc_reactor_runs(t.r, false));
+	OK(evc_reactor_host_runs(t.r, false));
+	OK(evc_reactor_host_runs(t.r, false));
 	host_settle(&h);
 	ck_assert_uint_eq(host_once(&h, 300), 0);
 	/* A new round needs no end of the run. */
-	OK(evc_reactor_runs(t.r, true));
+	OK(evc_reactor_host_runs(t.r, true));
 	OK(evc_join_start(c, on_answer, &a, &opts));
 	a.came = false;
 	HOST_UNTIL(&h, a.came);

@@ -33,7 +33,7 @@ START_TEST(wrong_arguments_are_refused)
 	REFUSED(EVC_INVALID_ARGUMENT, evc_reactor_foreign(c, NULL, NULL, &r));
 	REFUSED(EVC_INVALID_ARGUMENT, evc_reactor_foreign(c, NULL, &fd, NULL));
 	REFUSED(EVC_INVALID_ARGUMENT, evc_reactor_turn(NULL));
-	REFUSED(EVC_INVALID_ARGUMENT, evc_reactor_runs(NULL, true));
+	REFUSED(EVC_INVALID_ARGUMENT, evc_reactor_host_runs(NULL, true));
 }
 END_TEST
 
@@ -64,7 +64,7 @@ START_TEST(a_turn_of_another_reactor_is_refused)
 	host_del(&h, other.fd);
 	OK((evc_reactor_detach)(other.r));
 	REFUSED(EVC_FAILED_PRECONDITION, evc_reactor_turn(other.r));
-	REFUSED(EVC_FAILED_PRECONDITION, evc_reactor_runs(other.r, true));
+	REFUSED(EVC_FAILED_PRECONDITION, evc_reactor_host_runs(other.r, true));
 }
 END_TEST
 

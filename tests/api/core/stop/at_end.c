@@ -657,13 +657,13 @@ run_host(bool returns)
 
 	host_init(&h);
 	hosted_init(&t, &h, c, "ui");
-	IN_CHILD(evc_reactor_runs(t.r, true));
+	IN_CHILD(evc_reactor_host_runs(t.r, true));
 	IN_CHILD(evc_join_start(c, on_answer, &answered, &until));
 	evc_request_stop(c, 0, NULL);
 	while (!answered)
 		host_once(&h, 100);
 	if (returns)
-		IN_CHILD(evc_reactor_runs(t.r, false));
+		IN_CHILD(evc_reactor_host_runs(t.r, false));
 	t_sleep(returns ? 2.5 : T_LIMIT);
 	_exit(7);
 }
