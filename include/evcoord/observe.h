@@ -169,7 +169,8 @@ evc_refuse(evc_status status, const char *fmt, ...) EVC_PRINTF_(2, 3);
  * For libraries built on evcoord: report that a call which makes or starts
  * something for c was refused, for the reason in evc_last_error.  With
  * EVC_STRICT_SETUP the refusal is an error of c, unless a stop is the reason
- * (EVC_CANCELLED) or an inner call has reported the same text to c.
+ * (EVC_CANCELLED) or an inner call has reported the same text to c.  Do not
+ * call it when the caller's evc_member_opts have EVC_MAY_BE_REFUSED.
  *
  * Thread:    any; not a signal handler.
  * Ownership: func, the name of the call, is static text.

@@ -102,7 +102,9 @@ enum {
 enum {
 	/* A refused call that makes or starts something (members, hooks,
 	   scopes, loops, queues, pools, groups, clusters, timelines, signals)
-	   also reports its error to the coordinator. */
+	   also reports its error to the coordinator, which stops.  The flag
+	   holds for the life of the coordinator, not for the set-up alone; a
+	   member that is started for one request has EVC_MAY_BE_REFUSED. */
 	EVC_STRICT_SETUP = 1 << 12,
 	/* No code is clean by default; the list must then be empty. */
 	EVC_NO_CLEAN_CODES = 1 << 13,
@@ -156,7 +158,10 @@ enum {
 	EVC_OWN_SCOPE = 1 << 11,
 	/* evc_register_thread, for the calling thread alone: somebody else
 	   joins the thread, or detaches it. */
-	EVC_NOT_JOINED = 1 << 14
+	EVC_NOT_JOINED = 1 << 14,
+	/* With EVC_STRICT_SETUP: a refusal of this start is no error of the
+	   coordinator, for the caller looks at the result. */
+	EVC_MAY_BE_REFUSED = 1 << 29
 };
 
 /*

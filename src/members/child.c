@@ -368,5 +368,5 @@ evc_child_add(evc_coord *c, const char *name, pid_t pid,
 
 	if (st == 0)
 		st = child_add(c, name, pid, opts, ret_id);
-	return evc__refuse_setup(c, __func__, st);
+	return evc__refuse_member(c, __func__, opts, st);
 }

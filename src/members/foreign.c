@@ -73,5 +73,5 @@ evc_foreign_add(evc_coord *c, const char *name, void (*stop)(void *arg),
 
 	if (st == 0)
 		st = foreign_add(c, name, &f, opts, ret_id);
-	return evc__refuse_setup(c, __func__, st);
+	return evc__refuse_member(c, __func__, opts, st);
 }

@@ -53,7 +53,7 @@ evc_hold_begin(evc_coord *c, const char *name, const evc_member_opts *opts,
 	}
 	if (st == 0)
 		st = begin_hold(c, m, opts, ret_id);
-	return evc__refuse_setup(c, __func__, st);
+	return evc__refuse_member(c, __func__, opts, st);
 }
 
 /* Inside the refgate, so that c still exists during the ring. */

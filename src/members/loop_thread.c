@@ -299,7 +299,7 @@ evc_reactor_start(evc_coord *c, const char *name, evc_reactor_fn *setup,
 		st = evc__refuse(-EVC_RESOURCE_EXHAUSTED, "%s: no memory",
 				 __func__);
 	if (!reported)
-		evc__refuse_setup(c, __func__, st);
+		evc__refuse_member(c, __func__, opts, st);
 	evc__refgate_leave(&c->life.gate);
 	return st;
 }

@@ -114,7 +114,7 @@ evc_looper_start(evc_coord *c, const char *name, double interval, evc_fn *fn,
 	evc__fork_also(evc__loopers_inherited);
 	if (st == 0)
 		st = looper_start(c, name, interval, fn, arg, opts, ret_id);
-	return evc__refuse_setup(c, __func__, st);
+	return evc__refuse_member(c, __func__, opts, st);
 }
 
 /* ---- the calls by id ---- */

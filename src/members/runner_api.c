@@ -82,7 +82,7 @@ evc_runner_add(evc_coord *c, const char *name, const evc_runner_ops *ops,
 
 	if (st == 0)
 		st = runner_add(c, name, ops, arg, opts, ret_id);
-	return evc__refuse_setup(c, __func__, st);
+	return evc__refuse_member(c, __func__, opts, st);
 }
 
 /* ---- end ---- */

@@ -114,5 +114,5 @@ evc_thread_start(evc_coord *c, const char *name, evc_fn *fn, void *arg,
 						  name :
 						  "thread",
 				       fn, arg, arg, opts, ret_id, __func__);
-	return evc__refuse_setup(c, __func__, st);
+	return evc__refuse_member(c, __func__, opts, st);
 }

@@ -286,5 +286,7 @@ evc_queue_feed(evc_queue *queue, const char *name, unsigned n_threads,
 			 : evc_refuse(-EVC_INVALID_ARGUMENT,
 				      "evc_queue_feed: queue %s: %s",
 				      queue->name, why);
-	return evc_refuse_setup(queue->c, __func__, st);
+	return opts != NULL && (opts->member.flags & EVC_MAY_BE_REFUSED) ?
+		       st :
+		       evc_refuse_setup(queue->c, __func__, st);
 }

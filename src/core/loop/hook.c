@@ -324,5 +324,5 @@ evc_on_stop(evc_coord *c, const char *name, evc_fn *fn, void *arg,
 
 	if (st == 0)
 		st = add_stop_hook(c, name, fn, arg, opts, ret_id);
-	return evc__refuse_setup(c, __func__, st);
+	return evc__refuse_member(c, __func__, opts, st);
 }

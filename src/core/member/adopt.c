@@ -207,5 +207,5 @@ evc_register_thread(evc_coord *c, const char *name, pthread_t t,
 
 	if (st == 0)
 		st = register_thread(c, name, t, opts, ret_id);
-	return evc__refuse_setup(c, __func__, st);
+	return evc__refuse_member(c, __func__, opts, st);
 }

@@ -144,6 +144,7 @@ evc__check_opts(const evc_member_opts *o, unsigned kind, const char *func)
 	const unsigned looper = EVC_OWN_THREAD | EVC_PAUSED | EVC_FLUSH;
 	const unsigned named =
 		((1u << 9) - 1) | (kind == EVC_CHILD ? EVC_MAY_FAIL : 0) |
+		(kind == EVC_GUARD ? 0 : EVC_MAY_BE_REFUSED) |
 		(kind == EVC_REGISTERED ? EVC_NOT_JOINED : 0) |
 		(kind == EVC_THREAD ? EVC_OWN_SCOPE : 0);
 	bool started, thread;

@@ -338,6 +338,15 @@ evc__stop_returned(evc_coord *c, uint32_t stop)
 		sync_store_sc(&c->tree->answered, stop);
 }
 
+evc_status
+evc__refuse_member(evc_coord *c, const char *func, const evc_member_opts *o,
+		   evc_status st)
+{
+	return o != NULL && (o->flags & EVC_MAY_BE_REFUSED) ?
+		       st :
+		       evc_refuse_setup(c, func, st);
+}
+
 bool
 evc_should_stop(const evc_coord *c)
 {

@@ -96,6 +96,9 @@ void evc__stop_returned(evc_coord *c, uint32_t stop);
 
 /* Ask for the stop; signal-safe.  0, or the code handed back. */
 evc_status evc__request(evc_coord *c, const struct evc__request *q);
+/* evc_refuse_setup, for a call that starts a member with the options o. */
+evc_status evc__refuse_member(evc_coord *c, const char *func,
+			      const evc_member_opts *o, evc_status st);
 /* Ask for the stop as evc__request does, but tell no listener.  *ret_error: the
    request counts as an error of the round. */
 evc_status evc__request_record(evc_coord *c, const struct evc__request *q,

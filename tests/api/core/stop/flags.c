@@ -100,8 +100,9 @@ START_TEST(a_flag_for_something_else_is_refused)
 {
 	static const unsigned config = EVC_STRICT_SETUP | EVC_NO_CLEAN_CODES |
 				       EVC_KICK_RESTORE,
-			      member = EVC_BACKGROUND | EVC_END_STOPS |
-				       EVC_AFTER_STOP;
+			      guard = EVC_BACKGROUND | EVC_END_STOPS |
+				      EVC_AFTER_STOP,
+			      member = guard | EVC_MAY_BE_REFUSED;
 	static const unsigned its_own[] = {
 		config,
 		config | EVC_NO_HOME,
@@ -109,7 +110,7 @@ START_TEST(a_flag_for_something_else_is_refused)
 		member | EVC_OWN_THREAD | EVC_PAUSED | EVC_FLUSH,
 		member,
 		member | EVC_ON_DRAIN,
-		member | EVC_KICK,
+		guard | EVC_KICK,
 		member | EVC_KICK | EVC_NOT_JOINED,
 		EVC_JOIN_STOP_FIRST | EVC_JOIN_IGNORE_LIVE | EVC_JOIN_STRICT |
 			EVC_JOIN_UNTIL_STOP,

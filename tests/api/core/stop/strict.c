@@ -51,13 +51,15 @@ feed(evc_queue *queue, unsigned number, void **ret_item, void *arg)
 
 /* ---- the calls, each wrong in its way ---- */
 
-static const evc_member_opts wrong = { .jitter = 0.5 };
-static const evc_member_opts huge = { .stack = T_HUGE_STACK };
+static evc_member_opts wrong = { .jitter = 0.5 };
+static evc_member_opts huge = { .stack = T_HUGE_STACK };
+/* NULL, or options with a flag that changes nothing else. */
+static const evc_member_opts *none;
 
 static evc_status
 thread_start(void)
 {
-	return evc_thread_start(w.c, "t", NULL, NULL, NULL, NULL);
+	return evc_thread_start(w.c, "t", NULL, NULL, none, NULL);
 }
 
 static evc_status
@@ -81,7 +83,7 @@ hold_begin(void)
 static evc_status
 on_stop(void)
 {
-	return evc_on_stop(w.c, "h", NULL, NULL, NULL, NULL);
+	return evc_on_stop(w.c, "h", NULL, NULL, none, NULL);
 }
 
 static evc_status
@@ -105,25 +107,25 @@ reactor_start(void)
 static evc_status
 looper_start(void)
 {
-	return evc_looper_start(w.c, "l", -1, obey, NULL, NULL, NULL);
+	return evc_looper_start(w.c, "l", -1, obey, NULL, none, NULL);
 }
 
 static evc_status
 runner_add(void)
 {
-	return evc_runner_add(w.c, "r", NULL, NULL, NULL, NULL);
+	return evc_runner_add(w.c, "r", NULL, NULL, none, NULL);
 }
 
 static evc_status
 child_add(void)
 {
-	return evc_child_add(w.c, "c", getppid(), NULL, NULL);
+	return evc_child_add(w.c, "c", getppid(), none, NULL);
 }
 
 static evc_status
 foreign_add(void)
 {
-	return evc_foreign_add(w.c, "f", NULL, NULL, NULL, NULL, NULL);
+	return evc_foreign_add(w.c, "f", NULL, NULL, NULL, none, NULL);
 }
 
 static evc_status
@@ -203,7 +205,11 @@ queue_watch_on_a_loop(void)
 static evc_status
 queue_feed(void)
 {
-	return evc_queue_feed(w.queue, "f", 0, feed, NULL, NULL);
+	evc_feed_opts o = { 0 };
+
+	if (none != NULL)
+		o.member = *none;
+	return evc_queue_feed(w.queue, "f", 0, feed, NULL, &o);
 }
 
 /* The refusal of a call below: it is told once. */
@@ -247,36 +253,38 @@ static const struct row {
 	evc_status (*call)(void);
 	const char *name; /* what the error names: the call, or one below */
 	evc_status code;  /* as it is returned */
+	bool member;	  /* evc_member_opts are among its arguments */
 } rows[] = {
-	{ thread_start, "evc_thread_start", -EVC_INVALID_ARGUMENT },
-	{ thread_stack, "evc_thread_start", -EVC_RESOURCE_EXHAUSTED },
-	{ register_thread, "evc_register_thread", -EVC_INVALID_ARGUMENT },
-	{ hold_begin, "evc_hold_begin", -EVC_INVALID_ARGUMENT },
-	{ on_stop, "evc_on_stop", -EVC_INVALID_ARGUMENT },
-	{ scope_new, "evc_scope_new", -EVC_INVALID_ARGUMENT },
-	{ reactor_attach, "evc_reactor_attach", -EVC_INVALID_ARGUMENT },
-	{ reactor_start, "evc_reactor_start", -EVC_INVALID_ARGUMENT },
-	{ looper_start, "evc_looper_start", -EVC_INVALID_ARGUMENT },
-	{ runner_add, "evc_runner_add", -EVC_INVALID_ARGUMENT },
-	{ child_add, "evc_child_add", -EVC_NOT_FOUND },
-	{ foreign_add, "evc_foreign_add", -EVC_INVALID_ARGUMENT },
-	{ ladder_set, "evc_escalation_set", -EVC_INVALID_ARGUMENT },
-	{ signals_start, "evc_signals_start", -EVC_INVALID_ARGUMENT },
-	{ dump_signal, "evc_dump_signal", -EVC_INVALID_ARGUMENT },
-	{ systemd_start, "evc_systemd_start", -EVC_INVALID_ARGUMENT },
-	{ trace_start, "evc_trace_start", -EVC_INVALID_ARGUMENT },
-	{ cond_new, "evc_cond_new", -EVC_INVALID_ARGUMENT },
-	{ join_start, "evc_join_start", -EVC_INVALID_ARGUMENT },
-	{ queue_new, "evc_queue_new", -EVC_INVALID_ARGUMENT },
-	{ queue_watch, "evc_queue_watch", -EVC_INVALID_ARGUMENT },
-	{ queue_watch_on, "evc_queue_watch_on", -EVC_INVALID_ARGUMENT },
-	{ queue_watch_on_a_loop, "evc_queue_watch", -EVC_INVALID_ARGUMENT },
-	{ queue_feed, "evc_queue_feed", -EVC_INVALID_ARGUMENT },
-	{ queue_feed_stack, "evc_thread_start", -EVC_RESOURCE_EXHAUSTED },
-	{ pool_new, "evc_pool_new", -EVC_INVALID_ARGUMENT },
-	{ workers_init, "evc_group_init", -EVC_INVALID_ARGUMENT },
-	{ workers_start, "evc_group_start", EVC_DATA_LOSS },
-	{ registry_start, "evc_registry_start", EVC_UNAVAILABLE },
+	{ thread_start, "evc_thread_start", -EVC_INVALID_ARGUMENT, true },
+	{ thread_stack, "evc_thread_start", -EVC_RESOURCE_EXHAUSTED, true },
+	{ register_thread, "evc_register_thread", -EVC_INVALID_ARGUMENT, true },
+	{ hold_begin, "evc_hold_begin", -EVC_INVALID_ARGUMENT, true },
+	{ on_stop, "evc_on_stop", -EVC_INVALID_ARGUMENT, true },
+	{ scope_new, "evc_scope_new", -EVC_INVALID_ARGUMENT, false },
+	{ reactor_attach, "evc_reactor_attach", -EVC_INVALID_ARGUMENT, false },
+	{ reactor_start, "evc_reactor_start", -EVC_INVALID_ARGUMENT, true },
+	{ looper_start, "evc_looper_start", -EVC_INVALID_ARGUMENT, true },
+	{ runner_add, "evc_runner_add", -EVC_INVALID_ARGUMENT, true },
+	{ child_add, "evc_child_add", -EVC_NOT_FOUND, true },
+	{ foreign_add, "evc_foreign_add", -EVC_INVALID_ARGUMENT, true },
+	{ ladder_set, "evc_escalation_set", -EVC_INVALID_ARGUMENT, false },
+	{ signals_start, "evc_signals_start", -EVC_INVALID_ARGUMENT, false },
+	{ dump_signal, "evc_dump_signal", -EVC_INVALID_ARGUMENT, false },
+	{ systemd_start, "evc_systemd_start", -EVC_INVALID_ARGUMENT, false },
+	{ trace_start, "evc_trace_start", -EVC_INVALID_ARGUMENT, false },
+	{ cond_new, "evc_cond_new", -EVC_INVALID_ARGUMENT, false },
+	{ join_start, "evc_join_start", -EVC_INVALID_ARGUMENT, false },
+	{ queue_new, "evc_queue_new", -EVC_INVALID_ARGUMENT, false },
+	{ queue_watch, "evc_queue_watch", -EVC_INVALID_ARGUMENT, false },
+	{ queue_watch_on, "evc_queue_watch_on", -EVC_INVALID_ARGUMENT, false },
+	{ queue_watch_on_a_loop, "evc_queue_watch", -EVC_INVALID_ARGUMENT,
+	  false },
+	{ queue_feed, "evc_queue_feed", -EVC_INVALID_ARGUMENT, true },
+	{ queue_feed_stack, "evc_thread_start", -EVC_RESOURCE_EXHAUSTED, true },
+	{ pool_new, "evc_pool_new", -EVC_INVALID_ARGUMENT, false },
+	{ workers_init, "evc_group_init", -EVC_INVALID_ARGUMENT, false },
+	{ workers_start, "evc_group_start", EVC_DATA_LOSS, false },
+	{ registry_start, "evc_registry_start", EVC_UNAVAILABLE, false },
 };
 
 #define N_ROWS ((int)(sizeof(rows) / sizeof(rows[0])))
@@ -334,6 +342,25 @@ START_TEST(each_refusal_is_one_error)
 	world_begin(0);
 	ck_assert_int_eq(row->call(), row->code);
 	ck_assert(!evc_should_stop(w.c));
+	world_end();
+}
+END_TEST
+
+/* With EVC_MAY_BE_REFUSED the refusal of a member is the caller's own. */
+START_TEST(a_member_may_be_refused)
+{
+	static const evc_member_opts may = { .flags = EVC_MAY_BE_REFUSED };
+	const struct row *row = &rows[_i];
+
+	if (!row->member)
+		return;
+	none = &may;
+	wrong.flags = huge.flags = EVC_MAY_BE_REFUSED;
+	world_begin(EVC_STRICT_SETUP);
+	ck_assert_int_eq(row->call(), row->code);
+	ck_assert_msg(!evc_should_stop(w.c), "%s: a stop", row->name);
+	none = NULL;
+	wrong.flags = huge.flags = 0;
 	world_end();
 }
 END_TEST
@@ -403,6 +430,7 @@ END_TEST
 
 T_MAIN("strict", NULL, NULL,
        T_TIMES(each_refusal_is_one_error, N_ROWS),
+       T_TIMES(a_member_may_be_refused, N_ROWS),
        T_ONCE(a_stop_is_no_error),
        T_ONCE(each_call_counts),
        T_ONCE(a_layer_can_say_so))
