@@ -199,6 +199,9 @@ done
 for file in $(sed -n 's/.*](\(doc\/[^)]*\)).*/\1/p' "$docdir/README") README; do
 	[ -e "$docdir/$file" ] || die "$file is not in $docdir"
 done
-[ -e "$datadir/bash-completion/completions/evc-shake" ] ||
-	die "bash does not complete the options of evc-shake"
+for tool in evc-shake evc-shake-client; do
+	[ -e "$datadir/bash-completion/completions/$tool" ] ||
+		die "bash does not complete the options of $tool"
+	[ -e "$mandir/man1/$tool.1" ] || die "$tool has no page"
+done
 echo "installcheck: the installation of $version works"

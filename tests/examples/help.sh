@@ -57,8 +57,19 @@ completes() (
 	return 1
 )
 
+# typed KEYS LINE: what the line is after these keys, in a bash at a terminal.
+typed() {
+	printf '%s\n' "cd $tmp" "bind 'set bell-style none'" \
+		". $top/tools/evc-tools.bash" "$1"$'\001echo "[\005]"' exit |
+		TERM=dumb script -qec 'bash --norc --noprofile -i' /dev/null \
+		>"$tmp/out" 2>&1
+	tr -d '\r' <"$tmp/out" | grep -qxF "[$2]" && return
+	cat -v "$tmp/out"
+	return 1
+}
+
 # Every long option that a tool takes.
-for program in evc-shake evc-trace evc-worker; do
+for program in evc-shake evc-shake-client evc-trace evc-worker; do
 	for option in $(sed -n 's/^\t*{ "\([a-z-]*\)", [a-z]*_argument.*/\1/p' \
 		"$top/tools/$program.c"); do
 		check "$program: --$option is completed" \
@@ -75,5 +86,28 @@ check 'a timeline' completes stop.json evc-trace -o x.svg st
 check 'nothing inside of an address' \
 	eval '! completes functions.so evc-worker redis : "" >/dev/null'
 check 'a signal' completes TERM evc-shake -s TE
+check 'a signal with its prefix' completes SIGTERM evc-shake -s SIGT
+check 'a signal behind =' completes TERM evc-shake --signal = T
+check 'and without a letter' completes TERM evc-shake --signal =
 check 'a program to shake' completes sleep evc-shake slee
+check 'a program behind options' completes sleep evc-shake -n 3 --seed = 1 -- slee
+check 'a file of the program' completes stop.json evc-shake -i sh st
+for dashes in '' --; do
+	# shellcheck disable=SC2086 # a word, or none
+	check "no option of evc-shake behind a program, $dashes" eval \
+		"! completes --load evc-shake $dashes ls --l >/dev/null"
+done
+check 'no option is a file' \
+	eval '! completes --help evc-trace -o "" >/dev/null'
+check 'an option of the client' completes -k evc-shake-client -
+if command -v script >/dev/null; then
+	check 'no blank behind a part of an address' typed \
+		$'evc-cluster status rediss\t' 'evc-cluster status rediss://'
+	check 'a blank behind a command' typed $'evc-cluster sta\t' \
+		'evc-cluster status '
+	check 'a signal behind = at a terminal' typed $'evc-shake --signal=T\t' \
+		'evc-shake --signal=TERM '
+	check 'a folder on the way' typed $'evc-trace -o fol\t' \
+		'evc-trace -o folder/'
+fi
 exit $((failures != 0))

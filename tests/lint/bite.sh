@@ -193,6 +193,7 @@ bites documented "EVC_PLANTED" include/evcoord/pool.h \
 edited documented "evc_pool_opts planted" include/evcoord/pool.h \
 	's/^\(typedef struct evc_pool_opts {\)/\1\
 	int planted;/'
+edited documented "thread pool" man/evcoord-pool.3 '/^\.Nd/s/thread pool/pool/'
 bites documented "more than 150 lines" README "$(seq 150)"
 edited documented "graceful shutdown" README '1s/graceful//'
 edited documented "doc/nothing.md" README 's/(doc.tutorial.md)/(doc\/nothing.md)/'

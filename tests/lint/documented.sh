@@ -200,6 +200,10 @@ grep -qi 'graceful shutdown' README ||
 	broken "README does not say: graceful shutdown"
 grep -q '^\.Nd.*graceful shutdown' man/evcoord.7 ||
 	broken "man/evcoord.7: its .Nd does not say: graceful shutdown"
+for words in 'clean shutdown' 'shut down' 'stop threads' 'join threads' \
+	'thread pool' 'signal handler' SIGTERM hang deadlock timeout; do
+	grep -q "^\.Nd.*$words" man/*.[1-9] || echo "$words"
+done | broken_lines "man -k finds no page for this"
 for text in README doc/*.md; do
 	case $text in doc/*) from=doc/ ;; *) from= ;; esac
 	tr '\n' ' ' <"$text" | grep -o ']([^)#]*' | sed 's/^](//' |
