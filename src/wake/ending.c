@@ -20,6 +20,9 @@
    progress may have moved the end. */
 #define LOOK_NS (100 * UINT64_C(1000000))
 
+/* So long the report waits for the joins: less than at_end waits for them. */
+#define ANSWER_NS (4 * BACKOFF_MOST_NS)
+
 /* Bytes for a report at first: to make a report twice costs all looks at
    threads, and their stacks, twice. */
 #define REPORT_FEW 65536
@@ -29,6 +32,9 @@ struct ending {
 	/* lock: numbers of the latest stop with the line that names members,
 	   and of the latest stop with a line for its end */
 	uint32_t named, over;
+	uint64_t answer_ns; /* lock: end of the wait for the joins of stop
+			       awaited, by the real clock */
+	uint32_t awaited;
 	/* atomic: threads of the helper: number of the latest stop with a
 	   report */
 	_Atomic uint32_t written;
@@ -200,6 +206,28 @@ report_late(evc_coord *c, struct ending *e, uint32_t stop)
 		write_report(c, e, stop);
 }
 
+/* Lock held, the time is over: are joins still to answer, or to write their
+   lines?  The report has the count and the steps of these answers.  A join on a
+   loop that hangs answers never, so the wait is short. */
+static bool
+await_answers(evc_coord *c, struct ending *e, uint32_t stop)
+{
+	bool due = c->log.fn != NULL && c->join.decided == stop &&
+		   c->log.late != stop;
+	struct list *n, *tmp;
+
+	LIST_EACH(n, tmp, &c->join.all) {
+		const struct evc__join *j = LIST_OF(n, struct evc__join, node);
+
+		due |= !j->internal && !j->answered;
+	}
+	if (due && e->awaited != stop) {
+		e->awaited = stop;
+		e->answer_ns = evc__deadline_in_ns(ANSWER_NS);
+	}
+	return due && evc__deadline_left_ns(e->answer_ns) > 0;
+}
+
 /* ---- the job ---- */
 
 static uint64_t
@@ -213,7 +241,7 @@ write_when_due(evc_coord *c, struct evc__helper_job *k)
 {
 	struct ending *e = (struct ending *)k;
 	uint64_t cap = evc__budget_end(c), w, stop, end, due, now;
-	bool busy, names;
+	bool busy, names, answers;
 	uint32_t n;
 
 	sync_lock(&c->lock);
@@ -232,6 +260,7 @@ write_when_due(evc_coord *c, struct evc__helper_job *k)
 	/* Another thread of the helper takes the report, and hangs in no
 	   function. */
 	busy = k->running > 1 + sync_load(&c->tree->n_describing);
+	answers = stop != 0 && now >= end && await_answers(c, e, n);
 	sync_unlock(&c->lock);
 	if (stop == 0 ||
 	    ((w & WORD_JOINED) &&
@@ -245,6 +274,8 @@ write_when_due(evc_coord *c, struct evc__helper_job *k)
 		return SYNC_FOREVER;
 	if (now < end)
 		return until_next_look(c, end - now);
+	if (answers)
+		return BACKOFF_FIRST_NS;
 	if (busy)
 		return BACKOFF_MOST_NS;
 	report_late(c, e, n);

@@ -281,6 +281,50 @@ first(struct log *g, const char *text)
 	return i;
 }
 
+/* A stop of 50 ms with a hold that stays: the join on this thread, or the run
+   of the loop, answers; then the report is written, with the answer. */
+static void
+check_report_of_late(struct ev_loop *loop)
+{
+	evc_escalation_opts escalation = { .budget = 0.05 };
+	evc_config cfg = { 0 };
+	struct log g;
+	evc_coord *c = logged(&g, loop, &cfg);
+	evc_id id = 0;
+
+	OK(evc_escalation_set(c, &escalation));
+	OK(evc_hold_begin(c, "stays", NULL, &id));
+	OK(evc_request_stop(c, 0, NULL));
+	ck_assert_int_eq(loop != NULL ? evc_run(c, NULL, NULL) :
+					evc_join(c, NULL, NULL),
+			 EVC_DEADLINE_EXCEEDED);
+	ck_assert_int_lt(first(&g, "-coordinator ended after"),
+			 first(&g, "the time of the stop is over"));
+	ck_assert_int_lt(first(&g, "the time of the stop is over"),
+			 first(&g, "hold \"stays\""));
+	ck_assert_int_lt(first(&g, ", abandoned +0."), lines(&g));
+	ck_assert_int_lt(first(&g, "so far: 1 stop in 0."), lines(&g));
+	ck_assert_int_lt(first(&g, ", 1 straggler, "), lines(&g));
+	/* The loop that answers is late for nothing. */
+	ck_assert_int_eq(first(&g, "loop \""), lines(&g));
+	OK(evc_hold_end(c, id));
+	OK(evc_join(c, NULL, NULL));
+	OK(evc_free(c));
+}
+
+START_TEST(the_report_of_a_late_stop_has_the_answer_of_its_join)
+{
+	struct ev_loop *loop = ev_loop_new(0);
+	int i;
+
+	for (i = 0; i < 4; i++) {
+		check_report_of_late(NULL);
+		check_report_of_late(loop);
+	}
+	ev_loop_destroy(loop);
+}
+END_TEST
+
 START_TEST(a_request_has_its_line_before_the_next_line_of_evc_log)
 {
 	evc_config cfg = { 0 };
@@ -425,6 +469,7 @@ API_MAIN("log_stop", a_stop_has_a_line_when_it_begins_and_one_when_it_is_over,
 	 one_that_no_join_has_ended_is_told_as_cleared,
 	 one_that_only_evc_free_ends_is_over_then,
 	 the_line_of_a_clear_is_out_when_it_returns,
+	 the_report_of_a_late_stop_has_the_answer_of_its_join,
 	 a_request_has_its_line_before_the_next_line_of_evc_log,
 	 after_the_end_of_a_stop_no_line_says_that_it_is_near,
 	 one_that_is_late_is_over_when_all_have_ended,
