@@ -253,8 +253,9 @@ evc_member_get(const evc_coord *c, evc_id id, evc_member_info *ret_info);
 
 /*
  * Call fn for all members that are alive, in the order of their ids, then for
- * the tasks: on the thread of their own loop for each task, elsewhere once for
- * each loop and class, with the number of tasks in ticks.
+ * the tasks: on the thread of their own loop for each task, elsewhere for lines
+ * of tasks of a loop and a class, with the number of tasks in ticks.  In a stop
+ * some lines are a single task, with its age and its describe text.
  *
  * Thread:    any; not a signal handler.  fn is called without a lock, on a copy
  *            made at the call, and may call any function.

@@ -314,6 +314,7 @@ typedef struct evc_member_info {
 	uint64_t missed; /* a looper: boundaries without a run */
 	char name[48];   /* the member's name; a task: its class's name */
 	char where[96];  /* "tid 123", "on REACTOR", a runner's describe text,
+			    "on REACTOR (TEXT)" with a task's describe text,
 			    "phase 1", or "" */
 	uint64_t reserved_[8];
 } evc_member_info;

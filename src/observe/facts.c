@@ -172,6 +172,8 @@ copy_loop(evc_reactor *r, uint64_t w, struct evc__facts_loop *l)
 	l->n_turns = sync_load_relaxed(&r->waker->n_turns);
 	l->longest = (double)sync_load_relaxed(&r->waker->longest) / 1e9;
 	l->n_posts = sync_load(&r->inbox->n);
+	l->awaited = l->n_tasks + l->n_loopers + l->n_runners + l->n_posts > 0 ||
+		     !list_empty(&r->joins);
 	if (r->loop == NULL) {
 		l->state = LOOP_DESTROYED;
 		return;
@@ -185,6 +187,9 @@ copy_loop(evc_reactor *r, uint64_t w, struct evc__facts_loop *l)
 		 l->silence.kind != BUSY_APPLICATION &&
 		 l->silence.kind != BUSY_TURN)
 		l->state = LOOP_BUSY;
+	else if (r->tid != evc__tid() && !l->silence.rests &&
+		 l->silence.since_s >= HELD_S && l->silence.kind != BUSY_TURN)
+		l->state = LOOP_HELD;
 }
 
 static void
@@ -230,10 +235,14 @@ static void
 copy_members(evc_coord *c, struct evc__facts *f)
 {
 	struct evc__snapshot s;
+	unsigned i;
 
 	f->lost_members = !evc__snapshot(c, &s);
 	f->members = f->lost_members ? NULL : s.seen;
 	f->n_members = f->lost_members ? 0 : s.n;
+	for (i = 0; i < f->n_members; i++)
+		f->n_unjoined += f->members[i].info.state == EVC_DONE;
+	f->n_ended += f->n_unjoined;
 }
 
 /* No member runs `ended` of a scope, but `ended` may hang. */

@@ -79,8 +79,11 @@ struct evc__facts_part {
 	size_t n;                /* bytes of `text` */
 };
 
-/* LOOP_BUSY: the loop has heard of the stop, and is in a callback of ours. */
-enum { LOOP_TURNS, LOOP_BUSY, LOOP_SILENT, LOOP_DESTROYED };
+/* LOOP_BUSY: the loop has heard of the stop, and is in a callback of ours.
+   LOOP_HELD: there is no stop of which the loop has not heard, but the loop has
+   not turned for HELD_S and does not wait for events. */
+enum { LOOP_TURNS, LOOP_BUSY, LOOP_SILENT, LOOP_DESTROYED, LOOP_HELD };
+#define HELD_S 0.1
 
 struct evc__facts_loop {
 	char name[48];
@@ -89,6 +92,7 @@ struct evc__facts_loop {
 	struct evc__silence silence; /* valid if the loop was not destroyed */
 	unsigned n_tasks, n_loopers, n_runners;
 	bool owner;         /* false: the loop is listed elsewhere, too */
+	bool awaited;       /* a member or a join needs its turns */
 	uint64_t n_turns;
 	double longest;     /* seconds of the longest turn */
 	unsigned n_posts;   /* posts that have not returned */
@@ -112,7 +116,7 @@ struct evc__facts {
 	bool scope, phased, held;
 	int phase;
 	uint64_t word;
-	unsigned n_ended, n_errors;
+	unsigned n_ended, n_unjoined, n_errors; /* n_ended: n_unjoined, too */
 	double stop_age;        /* < 0: no stop */
 
 	/* `first`: a copy that needs no memory; `reasons`: all kept reasons */
@@ -204,6 +208,8 @@ const char *evc__facts_root_name(const struct evc__facts *f);
 
 /* ---- how they are written ---- */
 
+/* "loop "home" (tid 7) has not turned for 3.204 s: in looper "tick"" */
+void evc__loop_text(struct text *t, const struct evc__facts_loop *l);
 void evc__report_write(struct text *t, const struct evc__facts *f);
 void evc__json_write(struct text *t, const struct evc__facts *f);
 void evc__metrics_write(struct text *t, const struct evc__facts *f);

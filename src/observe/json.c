@@ -27,6 +27,7 @@
  *	joined		boolean: a join has closed the round
  *	set_up		boolean: false until evc_scope_ready
  *	ended		number: members that have ended in this round
+ *	not_joined	number: those of them that were not joined yet
  *	errors		number: of this round
  *	stop_age	number or null: since the stop was requested
  *	described	the scope's own part, or null: of a worker group an
@@ -53,8 +54,11 @@
  *			null)
  *	loops		array of: name, tid, state ("turning", "busy": in a
  *			callback of ours since the stop, "silent": has not
- *			turned since the stop, "destroyed"), since (age of the
- *			present iteration, or null: no iteration yet), in (the
+ *			turned since the stop, "held": has not turned for 0.1 s
+ *			and does not wait for events, "destroyed"), since (age
+ *			of the present iteration, or null: no iteration yet),
+ *			at_least (boolean: of a hosted loop outside of a turn,
+ *			the silence may be longer than since), in (the
  *			kind of its callback, or null), in_name (its name, or
  *			null), tasks, loopers, runners, turns, longest_turn,
  *			posts (not returned), progress, thread
@@ -253,7 +257,7 @@ static void
 add_loop(struct evc__json *j, const struct evc__facts_loop *l)
 {
 	static const char *const state[] = { "turning", "busy", "silent",
-					     "destroyed" };
+					     "destroyed", "held" };
 	bool there = l->state != LOOP_DESTROYED;
 
 	evc__json_begin(j, NULL, "{");
@@ -261,6 +265,7 @@ add_loop(struct evc__json *j, const struct evc__facts_loop *l)
 	evc__json_integer(j, "tid", l->tid);
 	evc__json_string(j, "state", state[l->state]);
 	evc__json_seconds_if(j, "since", there ? l->silence.since_s : -1);
+	evc__json_boolean(j, "at_least", there && l->silence.least);
 	evc__json_string(j, "in",
 			 there && l->state != LOOP_TURNS ?
 				 evc__busy_text(l->silence.kind) :
@@ -345,6 +350,7 @@ add_head(struct evc__json *j, const struct evc__facts *f)
 	evc__json_boolean(j, "joined", f->word & WORD_JOINED);
 	evc__json_boolean(j, "set_up", !f->held);
 	evc__json_number(j, "ended", f->n_ended);
+	evc__json_number(j, "not_joined", f->n_unjoined);
 	evc__json_number(j, "errors", f->n_errors);
 	evc__json_seconds_if(j, "stop_age", f->stop_age);
 	add_parts(j, f->parts);

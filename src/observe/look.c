@@ -93,7 +93,11 @@ find_thread(const struct evc__facts *f, int tid)
 static void
 look_at_loop(struct looking *k, struct evc__facts *f, struct evc__facts_loop *l)
 {
-	if (l->state == LOOP_DESTROYED || (l->state == LOOP_TURNS && !k->all))
+	bool late = l->state == LOOP_SILENT || l->state == LOOP_BUSY ||
+		    (l->state == LOOP_HELD && l->awaited &&
+		     (f->word & WORD_FLAG));
+
+	if (l->state == LOOP_DESTROYED || (!late && !k->all))
 		return;
 	l->thread = find_thread(f, l->tid);
 	if (l->thread == NULL)

@@ -219,7 +219,7 @@ add_scope(struct evc__snapshot *s, evc_coord *below)
 
 static void
 name_task(evc_member_info *i, const evc_reactor *r, const evc_task_class *k,
-	  unsigned round)
+	  const char *described, unsigned round)
 {
 	struct text where;
 
@@ -232,6 +232,11 @@ name_task(evc_member_info *i, const evc_reactor *r, const evc_task_class *k,
 	where = evc__text_in(i->where, sizeof i->where);
 	evc__text_add(&where, "on ");
 	evc__text_add(&where, r->name);
+	if (described[0] != '\0') {
+		evc__text_add(&where, " (");
+		evc__text_add(&where, described);
+		evc__text_add(&where, ")");
+	}
 	evc__text_add(&where, evc__tasks_wrong(r));
 }
 
@@ -249,30 +254,44 @@ add_own_tasks(struct evc__snapshot *s, const evc_reactor *r, unsigned round)
 			i = next_info(s);
 			if (i == NULL)
 				return;
-			name_task(i, r, t->class_, round);
+			name_task(i, r, t->class_, "", round);
 			i->flags = t->class_->flags;
 			i->ticks = 1;
 			i->age = evc__reactor_now(r) - t->since_;
 		}
 }
 
-/* On another thread: only counters. */
+/* On another thread: in a stop the oldest tasks, by what the loop's thread has
+   copied of them; the number of the others. */
 static void
 add_counted_tasks(struct evc__snapshot *s, const evc_reactor *r, unsigned round)
 {
-	evc_member_info *i;
-	unsigned k;
+	const struct evc__task_count *k = r->count;
+	unsigned i;
 
-	for (k = 0; k <= TASK_CLASSES; k++) {
-		uint32_t n = sync_load(&r->count[k].n);
+	for (; k < r->count + TASK_CLASSES + 1; k++) {
+		const evc_task_class *cls = sync_load(&k->cls);
+		uint32_t n = sync_load(&k->n), left = n;
+		evc_member_info *to;
 
-		if (n == 0)
+		for (i = 0; i < TASK_TEXTS && left > 0; i++) {
+			double age;
+			const struct evc__task_text *x =
+				evc__task_text(r, i, k, n, &age);
+
+			to = x != NULL ? next_info(s) : NULL;
+			if (to == NULL)
+				continue;
+			name_task(to, r, cls, x->text, round);
+			to->ticks = 1;
+			to->age = age;
+			left--;
+		}
+		to = left > 0 ? next_info(s) : NULL;
+		if (to == NULL)
 			continue;
-		i = next_info(s);
-		if (i == NULL)
-			return;
-		name_task(i, r, sync_load(&r->count[k].cls), round);
-		i->ticks = n;
+		name_task(to, r, cls, "", round);
+		to->ticks = left;
 	}
 }
 
@@ -286,7 +305,7 @@ add_posts(struct evc__snapshot *s, const evc_reactor *r, unsigned round)
 
 	if (i == NULL)
 		return;
-	name_task(i, r, &posts, round);
+	name_task(i, r, &posts, "", round);
 	i->ticks = n;
 }
 
@@ -302,7 +321,8 @@ room_needed(const evc_coord *c)
 	LIST_EACH(l, tmp, &c->loop.reactors) {
 		const evc_reactor *r = LIST_OF(l, evc_reactor, node);
 
-		n += 1 + (r->tid == evc__tid() ? r->n_live : TASK_CLASSES + 1);
+		n += 1 + (r->tid == evc__tid() ? r->n_live : TASK_CLASSES + 1 +
+							      TASK_TEXTS);
 	}
 	return n;
 }

@@ -52,10 +52,14 @@ add_head(const struct part *p)
 		      f->name);
 	if (f->phased)
 		evc__text_fmt(p->t, ", phase %d", f->phase);
-	evc__text_fmt(p->t, ", round %u: %s%s%s, %u ended\n",
+	evc__text_fmt(p->t, ", round %u: %s%s%s, %u ended",
 		      WORD_ROUND(f->word), evc__facts_state(f),
 		      f->word & WORD_JOINED ? ", joined" : "",
 		      f->held ? ", set-up not finished" : "", f->n_ended);
+	if (f->n_unjoined > 0)
+		evc__text_fmt(p->t, ", %u of them not joined yet",
+			      f->n_unjoined);
+	evc__text_fmt(p->t, "\n");
 }
 
 static void
@@ -310,7 +314,8 @@ add_member(const struct part *p, const struct evc__seen *s)
 	evc__text_fmt(p->t, "%s \"%s\"", evc__member_kind(m->kind), m->name);
 	if (m->where[0] != '\0')
 		evc__text_fmt(p->t, " %s", m->where);
-	evc__text_fmt(p->t, ", %s", evc__seen_state(s));
+	evc__text_fmt(p->t, ", %s%s", evc__seen_state(s),
+		      m->state == EVC_DONE ? ", not joined yet" : "");
 	/* Only the loop's own thread knows the age of a task. */
 	if (m->id != 0 || m->age > 0)
 		evc__text_fmt(p->t, ", for %.3f s", m->age);
@@ -350,39 +355,16 @@ add_members(const struct part *p)
 
 /* ---- loops ---- */
 
-static void
-add_loop_state(const struct part *p, const struct evc__facts_loop *l)
-{
-	evc__text_fmt(p->t, "loop \"%s\" (tid %d)", l->name, l->tid);
-	if (l->state == LOOP_DESTROYED) {
-		evc__text_add(p->t, " was destroyed");
-		return;
-	}
-	if (l->state == LOOP_SILENT)
-		evc__text_add(p->t, " has not turned since the stop");
-	evc__text_fmt(p->t, "%s in %s", l->state == LOOP_SILENT ? ":" : " is",
-		      evc__busy_text(l->silence.kind));
-	if (l->silence.name[0] != '\0')
-		evc__text_fmt(p->t, " \"%s\"", l->silence.name);
-	if (l->silence.since_s >= 0)
-		evc__text_fmt(p->t, ", for %.3f s", l->silence.since_s);
-	else
-		evc__text_add(p->t, ", or nobody has run it yet");
-}
-
-/* Loops that the stop did not reach, or that are in a callback of ours: members
-   of the loop hang there. */
+/* Loops that the stop did not reach, that are in a callback of ours, or that
+   hang elsewhere: members of the loop hang there. */
 static void
 add_loop(const struct part *p, const struct evc__facts_loop *l)
 {
-	if (l->state == LOOP_TURNS && l->thread == NULL)
+	if ((l->state == LOOP_TURNS || l->state == LOOP_HELD) &&
+	    l->thread == NULL)
 		return;
 	begin_line(p, 0);
-	if (l->state == LOOP_TURNS)
-		evc__text_fmt(p->t, "loop \"%s\" (tid %d) turns", l->name,
-			      l->tid);
-	else
-		add_loop_state(p, l);
+	evc__loop_text(p->t, l);
 	evc__text_fmt(p->t, "\n");
 	if (l->progress != NULL) {
 		begin_line(p, 5);

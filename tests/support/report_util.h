@@ -24,6 +24,35 @@ whole(tell_fn *tell, const evc_coord *c)
 	return text;
 }
 
+static MAYBE_UNUSED void *
+report_stacks(void *arg)
+{
+	static char text[1 << 16];
+
+	ck_assert_uint_lt(evc_report(arg, EVC_REPORT_TEXT | EVC_REPORT_STACKS,
+				     text, sizeof(text)),
+			  sizeof(text));
+	return text;
+}
+
+static MAYBE_UNUSED void *
+report_plain(void *arg)
+{
+	return (void *)whole(report_text, arg);
+}
+
+/* The report that another thread takes. */
+static MAYBE_UNUSED const char *
+elsewhere(void *(*report)(void *c), evc_coord *c)
+{
+	pthread_t t;
+	void *text;
+
+	OK(pthread_create(&t, NULL, report, c));
+	OK(pthread_join(t, &text));
+	return text;
+}
+
 static MAYBE_UNUSED const char *
 report(const evc_coord *c)
 {

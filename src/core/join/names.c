@@ -102,30 +102,42 @@ add_posts(struct names *a, const evc_reactor *r)
 	add_alive(a, what, r->name, silent_note(a, r), n);
 }
 
+/* An end of a task since the loop made the texts may have been the end of one of
+   these. */
+const struct evc__task_text *
+evc__task_text(const evc_reactor *r, unsigned i,
+	       const struct evc__task_count *k, uint32_t n, double *ret_age)
+{
+	const struct evc__task_texts *x = &r->texts;
+	uint64_t w = sync_load_sc(&r->c->word), now;
+
+	if (i >= x->n || x->of[i].count != k || x->of[i].n != n ||
+	    !(w & WORD_FLAG) || x->stop != WORD_STOP_NUMBER(w) ||
+	    x->n_after != sync_load_relaxed(&r->n_after))
+		return NULL;
+	now = evc__now(r->c);
+	*ret_age = x->of[i].age +
+		   (now > x->ns ? (double)(now - x->ns) / 1e9 : 0);
+	return &x->of[i];
+}
+
 /* " (192.0.2.1:4711, 6.2 s; 192.0.2.2:80, 5.9 s)": the oldest of the n tasks of
-   a class.  An end of a task since the loop made the texts may have been the
-   end of one of these. */
+   a class. */
 static void
 add_texts(struct names *a, const evc_reactor *r,
 	  const struct evc__task_count *k, uint32_t n)
 {
-	const struct evc__task_texts *x = &r->texts;
 	const char *mark = " (";
-	uint64_t now;
 	unsigned i;
 
-	if (!(a->word & WORD_FLAG) || x->stop != WORD_STOP_NUMBER(a->word) ||
-	    x->n_after != sync_load_relaxed(&r->n_after))
-		return;
-	now = evc__now(r->c);
-	for (i = 0; i < x->n; i++) {
-		const struct evc__task_text *y = &x->of[i];
-		double age =
-			y->age + (now > x->ns ? (double)(now - x->ns) / 1e9 : 0);
+	for (i = 0; i < TASK_TEXTS; i++) {
+		double age;
+		const struct evc__task_text *y =
+			evc__task_text(r, i, k, n, &age);
 		char one_text[96];
 		struct text o = evc__lines_in(one_text, sizeof one_text);
 
-		if (y->count != k || y->n != n)
+		if (y == NULL)
 			continue;
 		evc__text_fmt(&o, "%s%s%s%.1f s", mark, y->text,
 			      y->text[0] != '\0' ? ", " : "", age);

@@ -131,7 +131,7 @@ evc__await_report(evc_coord *c, uint32_t stop, uint64_t ns)
 	uint64_t until = evc__deadline_in_ns(ns);
 	struct evc__busy busy;
 
-	/* The report says nothing of a loop whose thread waits for it. */
+	/* A loop is not late while its thread waits for the report. */
 	sync_lock(&c->lock);
 	evc__busy_begin(evc__reactor_here(c, NULL), c, BUSY_TURN, NULL, &busy);
 	sync_unlock(&c->lock);

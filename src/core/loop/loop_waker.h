@@ -74,6 +74,7 @@ struct evc__loop_waker {
 				    nanoseconds; 0: the loop has not run yet */
 	_Atomic uint64_t n_turns; /* iterations that have begun */
 	_Atomic uint64_t longest; /* the longest turn, in nanoseconds */
+	_Atomic bool rests;      /* a loop of libev's waits for events */
 	_Atomic uint32_t busy;   /* calls between evc__busy_begin and
 				    evc__busy_end that the thread is in */
 	uint64_t began;          /* loop thread: begin of the present turn, by

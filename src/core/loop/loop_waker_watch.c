@@ -49,6 +49,7 @@ on_check(struct ev_loop *loop, ev_check *w, int revents)
 	if (evc__loop_waker_inherited(lw))
 		return;
 	sync_store_relaxed(&lw->turned, (uint64_t)(ev_now(loop) * 1e9));
+	sync_store_relaxed(&lw->rests, false);
 	sync_store_relaxed(&lw->n_turns, sync_load_relaxed(&lw->n_turns) + 1);
 	lw->began = sync_mono_coarse();
 	if (lw->host != NULL)
@@ -84,10 +85,14 @@ evc__loop_waker_measure(struct evc__loop_waker *lw)
 static void
 on_rest(struct ev_loop *loop, ev_prepare *w, int revents)
 {
+	struct evc__loop_waker *lw = w->data;
+
 	(void)loop;
 	(void)revents;
-	if (!evc__loop_waker_inherited(w->data))
-		evc__loop_waker_measure(w->data);
+	if (evc__loop_waker_inherited(lw))
+		return;
+	evc__loop_waker_measure(lw);
+	sync_store_relaxed(&lw->rests, true);
 }
 
 /* In a child, at the loop's first turn after ev_loop_fork: before any wait. */

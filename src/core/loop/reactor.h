@@ -44,6 +44,12 @@ struct evc__task_texts {
 	} of[TASK_TEXTS]; /* the oldest tasks, the oldest first */
 };
 
+/* Lock held, any thread: text i of r, when it is about one of the n tasks that
+   class k has now, and the present age of this task; else NULL. */
+const struct evc__task_text *evc__task_text(const evc_reactor *r, unsigned i,
+					    const struct evc__task_count *k,
+					    uint32_t n, double *ret_age);
+
 /* The lists of a reactor's tasks, in the order of the tasks' begin. */
 #define TASK_LISTS 4
 #define TASK_HEADS(r) \
@@ -344,9 +350,12 @@ void evc__busy_left(void);
 struct evc__silence {
 	/* There is a stop, and the loop has not turned for r since. */
 	bool silent;
+	/* The loop waits for events; a hosted loop: no turn is due. */
+	bool rests;
 	/* The age of the present iteration, by its ev_now: the length of the
 	   silence of a silent loop; < 0: the loop has not run yet. */
 	double since_s;
+	bool least; /* of a hosted loop: the silence may be longer */
 	/* The function that the thread is in, silent or not: a loop that has
 	   heard of the stop may be stuck in a hook. */
 	enum evc__busy_kind kind;

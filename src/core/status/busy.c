@@ -124,17 +124,22 @@ evc__busy_left(void)
 
 /* A host may have nothing to do for an hour: outside a turn its silence is as
    old as the first reason for a turn. */
-static double
-turn_age(const struct evc__loop_waker *lw)
+static void
+look_at_turn(const struct evc__loop_waker *lw, struct evc__silence *s)
 {
 	uint64_t turned = sync_load_relaxed(&lw->turned), now = sync_real();
 
+	s->rests = sync_load_relaxed(&lw->rests);
 	if (turned == 0)
-		return -1;
-	if (lw->host != NULL && sync_load_relaxed(&lw->host->turns) == 0)
-		return (double)evc__host_waits(lw->host) / 1e9;
+		return;
+	s->least = lw->host != NULL && sync_load_relaxed(&lw->host->turns) == 0;
+	if (s->least) {
+		s->since_s = (double)evc__host_waits(lw->host) / 1e9;
+		s->rests = s->since_s == 0;
+		return;
+	}
 	/* The wall clock may have been put back. */
-	return now > turned ? (double)(now - turned) / 1e9 : 0;
+	s->since_s = now > turned ? (double)(now - turned) / 1e9 : 0;
 }
 
 struct evc__silence
@@ -148,7 +153,7 @@ evc__reactor_silence(const evc_reactor *r)
 		return s;
 	s.silent = (w & WORD_FLAG) &&
 		   sync_load(&r->heard) != WORD_STOP_NUMBER(w);
-	s.since_s = turn_age(r->waker);
+	look_at_turn(r->waker, &s);
 	s.kind = sync_load_relaxed(&r->busy_kind);
 	name = sync_load_relaxed(&r->busy_name);
 	if (s.kind == BUSY_APPLICATION) {

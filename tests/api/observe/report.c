@@ -311,6 +311,71 @@ START_TEST(counters_are_shown_when_there_are_some)
 }
 END_TEST
 
+START_TEST(one_that_has_ended_and_is_not_joined_says_so)
+{
+	evc_coord *c = new_coord(NULL);
+
+	OK(evc_thread_start(c, "quick", return_at_once, NULL, NULL, NULL));
+	OK(evc_request_stop(c, 0, NULL));
+	UNTIL(says(c, "stopping, 1 ended, 1 of them not joined yet\n"));
+	HAS(line_with(report(c), "\"quick\"", NULL), ", ended, not joined yet,");
+	OK(evc_join(c, NULL, NULL));
+	HAS(report(c), "stopping, joined, 1 ended\n");
+	OK(evc_free(c));
+}
+END_TEST
+
+/* ---- tasks, as another thread sees them ---- */
+
+struct connection {
+	evc_task task; /* first: the task is the connection */
+	int fd;
+};
+
+static void
+say_descriptor(const evc_task *t, char *buf, size_t n, void *arg)
+{
+	(void)arg;
+	snprintf(buf, n, "fd %d", ((const struct connection *)t)->fd);
+}
+
+START_TEST(tasks_of_a_stop_say_what_and_how_old_they_are)
+{
+	static const evc_task_class class = { .name = "connection",
+					      .describe = say_descriptor };
+	struct ev_loop *loop = ev_loop_new(0);
+	evc_coord *c = new_coord(loop);
+	struct connection k[7] = { 0 };
+	const char *line;
+	double age = -1;
+	int i;
+
+	for (i = 0; i < 7; i++) {
+		k[i].fd = 100 + i;
+		OK(evc_task_begin(evc_home(c), &k[i].task, &class));
+	}
+	HAS(elsewhere(report_plain, c), "\n  7 tasks \"connection\" on home\n");
+	OK(evc_request_stop(c, 0, NULL));
+	ev_run(loop, EVRUN_NOWAIT);
+	UNTIL(strstr(elsewhere(report_plain, c),
+		     "\n  3 tasks \"connection\" on home\n") != NULL);
+	line = line_with(elsewhere(report_plain, c), "(fd 100)", NULL);
+	ck_assert_int_eq(sscanf(line, "  task \"connection\" on home (fd 100), "
+				      "live, for %lf s", &age), 1);
+	ck_assert_double_ge(age, 0);
+	ck_assert_double_lt(age, 60);
+	ck_assert_uint_eq(times_in(elsewhere(report_plain, c), "task \""), 4);
+	/* The text may be that of a task that ends: none is shown then. */
+	evc_task_end(&k[6].task);
+	HAS(elsewhere(report_plain, c), "\n  6 tasks \"connection\" on home\n");
+	for (i = 0; i < 6; i++)
+		evc_task_end(&k[i].task);
+	OK(evc_run(c, NULL, NULL));
+	OK(evc_free(c));
+	ev_loop_destroy(loop);
+}
+END_TEST
+
 START_TEST(scopes_stand_below_with_their_phase)
 {
 	evc_coord *c = new_coord(NULL), *s = NULL;
@@ -497,6 +562,8 @@ API_MAIN("report", each_kind_of_member_has_a_line,
 	 each_rung_is_shown_with_its_time,
 	 a_veto_is_shown_with_its_member_and_after_its_end,
 	 counters_are_shown_when_there_are_some,
+	 one_that_has_ended_and_is_not_joined_says_so,
+	 tasks_of_a_stop_say_what_and_how_old_they_are,
 	 scopes_stand_below_with_their_phase, lengths_are_those_of_snprintf,
 	 without_a_coordinator_they_say_why, in_a_fork_child_they_say_why,
 	 reports_while_members_and_scopes_come_and_go)

@@ -190,7 +190,8 @@ check_loop(json_t *l)
 {
 	static const struct field fields[] = {
 		{ "name", "s" },      { "tid", "n" },     { "state", "s" },
-		{ "since", "n0" },    { "in", "s0" },     { "in_name", "s0" },
+		{ "since", "n0" },    { "at_least", "b" }, { "in", "s0" },
+		{ "in_name", "s0" },
 		{ "tasks", "n" },     { "loopers", "n" }, { "runners", "n" },
 		{ "turns", "n" },     { "longest_turn", "n" },
 		{ "posts", "n" },     { "progress", "o0" },
@@ -257,7 +258,8 @@ check_coordinator(json_t *c)
 		{ "scope", "b" },       { "phase", "n0" },
 		{ "round", "n" },       { "state", "s" },
 		{ "joined", "b" },      { "set_up", "b" },
-		{ "ended", "n" },       { "errors", "n" },
+		{ "ended", "n" },       { "not_joined", "n" },
+		{ "errors", "n" },
 		{ "stop_age", "n0" },   { "reasons", "a" },
 		{ "escalation", "o0" }, { "extensions", "a" },
 		{ "members", "a" },     { "loops", "a" },
@@ -628,6 +630,7 @@ START_TEST(loops_and_what_lives_on_them)
 	l = named(at(coordinator(z.c), "loops"), "home");
 	ck_assert_str_eq(string_at(l, "state"), "silent");
 	ck_assert_double_ge(number_at(l, "since"), 0);
+	ck_assert_int_eq(json_is_true(at(l, "at_least")), t_on_epoll());
 	zoo_end(&z);
 }
 END_TEST

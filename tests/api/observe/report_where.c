@@ -459,7 +459,7 @@ stuck_below(void (*begin)(struct place *p, evc_reactor *r), bool before,
 	/* what keeps it from turning, or what its turn has come to: one that
 	   had begun when the stop came is none since the stop */
 	HAS(line, before || strstr(line, silent) != NULL ? silent : busy);
-	HAS(line, begin != NULL ? ", for " : ", or nobody has run it yet");
+	HAS(line, begin != NULL ? ", for 0." : ", or nobody has run it yet");
 	if (scope != NULL)
 		HAS(strstr(report(p.c), "\n  scope \""), scope);
 	/* and its thread's place is known, with the member that it is */
@@ -578,6 +578,76 @@ START_TEST(a_loop_that_nobody_runs)
 }
 END_TEST
 
+static void
+ignore_message(evc_message *m, evc_status why)
+{
+	(void)m;
+	(void)why;
+}
+
+/* A turn of r is due: a host knows of no other silence. */
+static void
+post_to(evc_reactor *r)
+{
+	static evc_message m;
+	evc_loop_ref *ref = evc_loop_of(r);
+
+	m = (evc_message){ .fn = ignore_message, .flags = EVC_AFTER_STOP };
+	ck_assert_ptr_nonnull(ref);
+	OK(evc_post_message(ref, &m));
+	evc_loop_release(ref);
+}
+
+static void
+begin_nothing(struct place *p, evc_reactor *r)
+{
+	(void)p;
+	(void)r;
+}
+
+START_TEST(a_loop_that_waits_for_events_turns)
+{
+	struct place p = { .begin = begin_nothing };
+
+	p.c = new_coord(NULL);
+	start_main(&p);
+	OK(p.begun);
+	UNTIL(strstr(report_stacks(p.c), ") turns\n") != NULL);
+	t_sleep(0.15);
+	HAS(report_stacks(p.c), ") turns\n");
+	OK(evc_request_stop(p.c, 0, NULL));
+	OK(evc_join(p.c, NULL, NULL));
+	OK(evc_free(p.c));
+}
+END_TEST
+
+/* The loop has heard of the stop, and is not run any more. */
+START_TEST(a_loop_that_does_not_go_on_after_the_stop)
+{
+	static const evc_task_class waits = { .name = "waits",
+					      .flags = EVC_AFTER_STOP };
+	struct ev_loop *loop = ev_loop_new(0);
+	evc_coord *c = new_coord(loop);
+	evc_task t = { 0 };
+
+	OK(evc_request_stop(c, 0, NULL));
+	ev_run(loop, EVRUN_NOWAIT);
+	/* Nothing is missed. */
+	t_sleep(0.15);
+	ck_assert_ptr_null(strstr(elsewhere(report_plain, c), "loop \""));
+	OK(evc_task_begin(evc_home(c), &t, &waits));
+	if (t_on_epoll())
+		post_to(evc_home(c));
+	UNTIL(strstr(elsewhere(report_plain, c), "loop \"home\"") != NULL);
+	HAS(line_with(elsewhere(report_plain, c), "loop \"", NULL),
+	    " has not turned for ");
+	evc_task_end(&t);
+	OK(evc_run(c, NULL, NULL));
+	OK(evc_free(c));
+	ev_loop_destroy(loop);
+}
+END_TEST
+
 START_TEST(a_loop_that_was_destroyed)
 {
 	struct ev_loop *loop = ev_loop_new(0);
@@ -606,6 +676,46 @@ run_bare(void *arg)
 	ev_loop_destroy(loop);
 	return NULL;
 }
+
+/* The loop hangs with no stop, for a tenth of a second or more. */
+static void
+held_in(void *(*run)(void *place), const char *where, bool least)
+{
+	struct place p = { .begin = begin_looper };
+	pthread_t runner;
+	const char *line;
+	double age = -1;
+
+	p.c = new_coord(NULL);
+	OK(pthread_create(&runner, NULL, run, &p));
+	UNTIL(atomic_load(&p.g.in) == 1);
+	post_to(atomic_load(&p.r));
+	ck_assert_ptr_null(strstr(report(p.c), "loop \""));
+	UNTIL(strstr(report_stacks(p.c), ") has not turned for ") != NULL);
+	line = line_with(report_stacks(p.c), "loop \"", NULL);
+	line = strstr(line, ") has not turned for ");
+	ck_assert_ptr_nonnull(line);
+	ck_assert_int_eq(sscanf(line + strcspn(line, "0123456789"), "%lf",
+				&age), 1);
+	ck_assert_double_ge(age, 0.1);
+	HAS(line, where);
+	/* A host does not say when it has called the application. */
+	ck_assert_int_eq(strstr(line, "at least") != NULL, least);
+	atomic_store(&p.g.open, 1);
+	OK(pthread_join(runner, NULL));
+	OK(evc_request_stop(p.c, 0, NULL));
+	OK(evc_join(p.c, NULL, NULL));
+	OK(p.begun);
+	OK(evc_free(p.c));
+}
+
+START_TEST(a_loop_that_hangs_before_a_stop_does_not_turn)
+{
+	held_in(start_main, " s: in looper \"slow-looper\"", false);
+	held_in(run_bare, " s: in a callback of the application, or not run "
+			  "any more", t_on_epoll());
+}
+END_TEST
 
 START_TEST(the_stack_of_a_silent_loop_stands_with_it)
 {
@@ -644,4 +754,7 @@ API_MAIN("report_where", state_and_system_call_are_the_kernels,
 	 a_loop_in_the_callback_of_a_join, a_loop_in_ended_of_a_scope,
 	 the_helper_in_ended_of_a_scope, a_loop_in_its_set_up,
 	 a_loop_that_nobody_runs,
+	 a_loop_that_hangs_before_a_stop_does_not_turn,
+	 a_loop_that_waits_for_events_turns,
+	 a_loop_that_does_not_go_on_after_the_stop,
 	 a_loop_that_was_destroyed, the_stack_of_a_silent_loop_stands_with_it)
