@@ -32,6 +32,9 @@ struct ending {
 	/* lock: numbers of the latest stop with the line that names members,
 	   and of the latest stop with a line for its end */
 	uint32_t named, over;
+	uint64_t over_ns; /* lock: time of this line */
+	uint32_t again;   /* lock: number of the latest stop with a second such
+			     line */
 	uint64_t answer_ns; /* lock: end of the wait for the joins of stop
 			       awaited, by the real clock */
 	uint32_t awaited;
@@ -167,6 +170,18 @@ write_report(evc_coord *c, struct ending *e, uint32_t stop)
 	sync_free(report);
 }
 
+/* Lock held: did a second signal come after the end of this stop?  The signal
+   is answered by the line for the end, once. */
+static bool
+asked_again(const evc_coord *c, struct ending *e, uint32_t stop)
+{
+	if (e->over != stop || e->again == stop ||
+	    evc__grace_cut_at(c, stop) <= e->over_ns)
+		return false;
+	e->again = stop;
+	return true;
+}
+
 /* No lock: the time of c's stop is over.  The first line is out before the
    report calls a function of the program, which may hang. */
 static void
@@ -175,7 +190,7 @@ report_late(evc_coord *c, struct ending *e, uint32_t stop)
 	char buf[576], names[160];
 	struct text t = evc__lines_in(buf, sizeof buf);
 	uint64_t w, from, now;
-	bool late, first;
+	bool late, first, again = sync_load_sc(&c->tree->reported) == stop;
 
 	evc__log_errors(c);
 	sync_lock(&c->lock);
@@ -188,6 +203,7 @@ report_late(evc_coord *c, struct ending *e, uint32_t stop)
 	late = (w & WORD_FLAG) && WORD_STOP_NUMBER(w) == stop && is_late(c) &&
 	       (c->log.fn != NULL || evc__escalation(c)->at_end != 0);
 	first = e->over != stop;
+	e->over_ns = first ? now : e->over_ns;
 	e->over = stop;
 	evc__text_fmt(&t, "%s: the time of the stop is over after %.3f s",
 		      c->name, now > from ? (double)(now - from) / 1e9 : 0.);
@@ -198,11 +214,11 @@ report_late(evc_coord *c, struct ending *e, uint32_t stop)
 		add_join(c, stop, &t);
 	}
 	sync_unlock(&c->lock);
-	if (late && first && c->log.fn != NULL) {
+	if (late && (first || again) && c->log.fn != NULL) {
 		evc__log_put(c, EVC_LOG_ERROR, 0, NULL, buf);
 		evc__log_drain(c->tree);
 	}
-	if (late)
+	if (late && !again)
 		write_report(c, e, stop);
 }
 
@@ -241,7 +257,7 @@ write_when_due(evc_coord *c, struct evc__helper_job *k)
 {
 	struct ending *e = (struct ending *)k;
 	uint64_t cap = evc__budget_end(c), w, stop, end, due, now;
-	bool busy, names, answers;
+	bool busy, names, answers, again;
 	uint32_t n;
 
 	sync_lock(&c->lock);
@@ -260,6 +276,7 @@ write_when_due(evc_coord *c, struct evc__helper_job *k)
 	/* Another thread of the helper takes the report, and hangs in no
 	   function. */
 	busy = k->running > 1 + sync_load(&c->tree->n_describing);
+	again = stop != 0 && asked_again(c, e, n);
 	answers = stop != 0 && now >= end && await_answers(c, e, n);
 	sync_unlock(&c->lock);
 	if (stop == 0 ||
@@ -270,6 +287,8 @@ write_when_due(evc_coord *c, struct evc__helper_job *k)
 		write_names(c, n);
 	else if (now < due)
 		return until_next_look(c, due - now);
+	if (again)
+		report_late(c, e, n);
 	if (c->parent != NULL || sync_load_sc(&c->tree->reported) == n)
 		return SYNC_FOREVER;
 	if (now < end)

@@ -185,7 +185,8 @@ cut_is_news(const evc_coord *c, uint32_t n)
 	       evc__grace_cut_at(c, n) != 0;
 }
 
-/* "second SIGTERM from pid n, uid n: the grace is cut to 1.000 s" */
+/* "second SIGTERM from pid n, uid n: the grace is cut to 1.000 s"; after the end
+   of the time nothing is cut, and another line names the late members. */
 static void
 log_cut(evc_coord *c)
 {
@@ -206,9 +207,14 @@ log_cut(evc_coord *c)
 	   also have been no place for the reason. */
 	if (end == NULL && !(w & WORD_JOINED))
 		return;
-	evc__text_fmt(&t, "%s: second %.*s: the grace is cut to %.3f s",
-		      c->name, end != NULL ? (int)(end - r.text) : 6,
-		      end != NULL ? r.text : "signal", (double)ns / 1e9);
+	evc__text_fmt(&t, "%s: second %.*s: ", c->name,
+		      end != NULL ? (int)(end - r.text) : 6,
+		      end != NULL ? r.text : "signal");
+	if (sync_load_sc(&c->tree->reported) == n)
+		evc__text_add(&t, "the time of the stop is over already");
+	else
+		evc__text_fmt(&t, "the grace is cut to %.3f s",
+			      (double)ns / 1e9);
 	if (ns != SYNC_FOREVER && n != sync_load(&c->log.over))
 		evc__log_put(c, EVC_LOG_WARNING, end != NULL ? r.real_ns : 0,
 			     end != NULL ? &r : NULL, line);

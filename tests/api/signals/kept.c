@@ -249,6 +249,47 @@ START_TEST(the_second_signal_has_a_line_before_the_end)
 }
 END_TEST
 
+/* The place of a line with this text; n_said(): there is none. */
+static int
+line_with(const char *text)
+{
+	int i, n = n_said();
+
+	for (i = 0; i < n && strstr(said.line[i], text) == NULL; i++)
+		;
+	return i;
+}
+
+/* No join answers: the program hangs, and a second signal comes too late. */
+START_TEST(after_the_end_of_the_time_the_second_signal_says_who_is_late)
+{
+	evc_escalation_opts escalation = { .budget = 0.05 };
+	evc_coord *c = logging(NULL);
+	evc_id hold = 0;
+	int n;
+
+	OK(evc_escalation_set(c, &escalation));
+	OK(evc_hold_begin(c, "stuck", NULL, &hold));
+	raise(SIGTERM);
+	UNTIL(line_with("hold \"stuck\"") < n_said());
+	(void)evc_log_flush(c, INFINITY);
+	n = n_said();
+	raise(SIGTERM);
+	UNTIL(n_said() == n + 2);
+	HAS(said.line[n], "web: second SIGTERM from pid ");
+	HAS(said.line[n], ": the time of the stop is over already");
+	HAS(said.line[n + 1], "web: the time of the stop is over after 0.");
+	HAS(said.line[n + 1], "; still running: stuck; no join was called");
+	/* Each once, and the report is not repeated. */
+	raise(SIGTERM);
+	let_come();
+	ck_assert_int_eq(n_said(), n + 2);
+	OK(evc_hold_end(c, hold));
+	OK(evc_join(c, NULL, NULL));
+	OK(evc_free(c));
+}
+END_TEST
+
 /* ---- a set-up that takes long ---- */
 
 /* Half of the budget, else of the grace, else of 8 seconds. */
@@ -519,6 +560,9 @@ main(void)
 	tcase_add_loop_test(tcase, it_is_kept_for_half_of_the_time_of_a_stop, 0,
 			    4);
 	tcase_add_test(tcase, it_turns_the_loop_of_the_set_up);
+	tcase_add_test(
+		tcase,
+		after_the_end_of_the_time_the_second_signal_says_who_is_late);
 	tcase_add_test(tcase, the_second_is_kept_too_and_cuts_the_grace);
 	tcase_add_test(tcase, the_third_exits_during_the_set_up);
 	tcase_add_test(tcase, a_set_up_that_ends_without_a_join_is_told);
