@@ -244,7 +244,7 @@ begin_lane(const struct bars *b)
 	if (l->kind == LOOP || l->kind == HOOK)
 		printf(" data-done=\"%lld\"", l->done);
 	printf("><title>%s: %s", xml(l->name), xml(l->kind_name));
-	if (is_member)
+	if (is_member && l->id != 0)
 		printf(" %lld", l->id);
 	if (l->tid != 0)
 		printf(", tid %lld", l->tid);
@@ -293,6 +293,19 @@ say_inside(const struct bars *b, const char *text, double x, double end)
 		       x, b->y + 10, xml(text));
 }
 
+/* Has the loop turned since the last stop? */
+static bool
+heard_stop(const struct lane *l)
+{
+	const struct event *e, *stop = l->of->stop;
+
+	for (e = l->ev; e < l->ev + l->n; e++)
+		if (stop != NULL && e->ns >= stop->ns &&
+		    is(e, "event", "heard the stop"))
+			return true;
+	return false;
+}
+
 void
 lane_say(const struct picture *p, const struct lane *l, int y)
 {
@@ -309,8 +322,10 @@ lane_say(const struct picture *p, const struct lane *l, int y)
 	for (i = 0; i < p->n_marks; i++)
 		take_place(&b, x_of(p, p->mark[i].ns), x_of(p, p->mark[i].ns));
 	if (b.told > 0)
-		say_inside(&b, l->kind == LOOP ?
-			   "until its tasks and loopers have ended" : l->last,
+		say_inside(&b, l->kind != LOOP ? l->last :
+			   heard_stop(l)       ?
+				   "until its tasks and loopers have ended" :
+				   "has not turned since the stop",
 			   b.told, b.end);
 	if (l->kind == MEMBER && after[0] != '\0' && l->begin < p->zero) {
 		append(text, sizeof text - 4, "is told after %s", after);

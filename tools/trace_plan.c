@@ -90,7 +90,7 @@ last_of_stop(struct picture *p)
 	for (l = p->t->lane; l < p->t->end; l++) {
 		if (l->begin > p->stop_to)
 			continue;
-		if (l->kind == MEMBER && l->alive) {
+		if (l->alive && !l->shared) {
 			p->unfinished = p->stop_to == p->t->now;
 			return p->stop_to;
 		}

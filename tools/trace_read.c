@@ -124,6 +124,9 @@ end_lane(const struct timeline *t, struct lane *l)
 		else if (is(e, "state", "after the stop") ||
 			 is(e, "state", "late"))
 			l->done = e->to;
+	/* A loop stays; it is late while its part of a stop is not done. */
+	if (l->kind == LOOP && l->done < t->now)
+		l->alive = false;
 	if (l->alive || l->end == 0)
 		l->end = t->now;
 	if (l->kind == MEMBER || l->kind == JOIN)

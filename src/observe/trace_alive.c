@@ -5,12 +5,14 @@
  * Called by: trace_lanes.c.
  * Locks: the lock of each coordinator of the tree, taken.
  */
+#include "base/text.h"
 #include "core/core.h"
 #include "core/join/join.h"
 #include "observe/trace_lanes.h"
 
 struct walk {
 	struct evc__timeline *t;
+	uint64_t n_tasks; /* lines of tasks so far */
 	const evc_coord *c;
 	bool failed;
 };
@@ -71,12 +73,45 @@ add_live_looper(const struct evc__looper_view *v, void *arg)
 			   known_since(k->c, v->since_ns));
 }
 
+/* The n tasks of a class: lines for those of which the loop has told, and a line
+   for the others. */
+static void
+add_tasks(struct walk *k, const evc_reactor *r, const struct evc__task_count *of)
+{
+	const evc_task_class *cls = sync_load(&of->cls);
+	const char *name = cls != NULL && cls->name != NULL ? cls->name :
+							      "task";
+	uint32_t n = sync_load(&of->n), left = n;
+	char many[TRACE_MORE];
+	struct text t = evc__text_in(many, sizeof many);
+	unsigned i;
+
+	for (i = 0; i < TASK_TEXTS && left > 0; i++) {
+		double age = 0;
+		const struct evc__task_text *x =
+			evc__task_text(r, i, of, n, &age);
+		uint64_t ns = age > 0 ? (uint64_t)(age * 1e9) : 0;
+
+		if (x == NULL)
+			continue;
+		add_record(k, EVC_TASK, ++k->n_tasks, name, x->text, 0,
+			   known_since(k->c, ns < k->t->now ? k->t->now - ns :
+							      0));
+		left--;
+	}
+	if (left > 1)
+		evc__text_fmt(&t, "%u tasks", left);
+	if (left > 0)
+		add_record(k, EVC_TASK, ++k->n_tasks, name, many, 0, 0);
+}
+
 /* Lock of k->c held. */
 static void
 walk_coord(struct walk *k)
 {
 	const evc_coord *c = k->c;
 	struct list *n, *tmp;
+	unsigned i;
 
 	add_record(k, EVC_SCOPE, 0, c->name, NULL, 0,
 		   c->parent != NULL ? c->parent->number : 0);
@@ -89,6 +124,8 @@ walk_coord(struct walk *k)
 		if (r->owner)
 			add_record(k, TRACE_LOOP, (uint64_t)r->tid, r->name,
 				   sync_load_relaxed(&r->mark.text), r->tid, 0);
+		for (i = 0; i <= TASK_CLASSES; i++)
+			add_tasks(k, r, &r->count[i]);
 		if (r->looper_ops != NULL)
 			r->looper_ops->each(r, add_live_looper, k);
 	}

@@ -227,19 +227,26 @@ add_part(enum evc__part what, uint64_t from, uint64_t to, void *arg)
 	end_event(j);
 }
 
+/* In a lane of tasks the number is only the lane's. */
+static uint64_t
+id_of(const struct evc__lane *l)
+{
+	return l->kind == EVC_TASK ? 0 : l->id;
+}
+
 static void
 write_life(struct json *j, const struct evc__lane *l)
 {
 	uint64_t to = l->reaped > l->end ? l->reaped : l->end;
 
 	begin_slice(j, "member", l->name, l->begin, to);
-	add_number(j, "id", l->id);
+	add_number(j, "id", id_of(l));
 	add_string(j, "kind", evc__lane_kind(l->kind));
 	add_string(j, "scope", l->group->name);
-	add_string(j, "state", l->alive ? "alive" : "ended");
+	add_string(j, "state", l->alive || l->there ? "alive" : "ended");
 	if (l->kind == TRACE_LOOP && !l->loop)
 		evc__out_add(j->o, ",\"shared\":true");
-	if (!l->alive)
+	if (!l->alive && !l->there)
 		add_number(j, "end_ns", l->end);
 	if (l->tid != 0)
 		add_number(j, "tid", (uint64_t)l->tid);
@@ -334,7 +341,7 @@ write_lane(struct json *j, const struct evc__lane *l)
 	size_t i;
 
 	name_lane(j, l->name, evc__lane_kind(l->kind), l->group,
-		  l->group->lane, l->id);
+		  l->group->lane, id_of(l));
 	if (l->kind < TRACE_JOINER)
 		write_life(j, l);
 	evc__lane_parts(j->t, l, add_part, j);

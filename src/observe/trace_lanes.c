@@ -258,7 +258,8 @@ read_life(const struct evc__timeline *t, struct evc__lane *l)
 	}
 	if (l->alive || l->kind >= TRACE_LOOP)
 		l->end = t->now;
-	/* Loops do not end, and a hook's life is its calls. */
+	/* A hook's life is its calls. */
+	l->there = l->kind == TRACE_LOOP && seen_alive != 0 && end == 0;
 	l->alive = l->alive && l->kind < TRACE_LOOP &&
 		   (l->kind != EVC_HOOK || called > returned);
 }
@@ -308,6 +309,7 @@ make_lane(struct evc__timeline *t, struct evc__group *g, size_t first)
 		l->done = l->begin;
 		evc__lane_parts(t, l, to_done, &l->done);
 	}
+	l->alive |= l->there && l->done == t->now;
 }
 
 static bool

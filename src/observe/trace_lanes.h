@@ -37,7 +37,10 @@ struct evc__lane {
 	uint64_t id;
 	const char *name, *last; /* its last progress text, or "" */
 	int tid;                 /* a thread's, or 0 */
-	bool alive; /* alive when the timeline was written; a hook: in a call */
+	bool there; /* a loop: there is one when the timeline was written */
+	/* alive when the timeline was written; a hook: in a call; a loop: with
+	   its last stop not done */
+	bool alive;
 	bool loop;               /* the loop is its own, or has tasks */
 	uint64_t begin, end, reaped; /* reaped: 0: not seen */
 	/* loops and hooks: their last stop was done; others: end */

@@ -145,6 +145,130 @@ START_TEST(a_loop_hears_the_stop_and_tells_its_tasks)
 END_TEST
 
 /* Many tasks, one line: they stay as cheap as they are. */
+struct connection {
+	evc_task task; /* first: the task is the connection */
+	int fd;
+};
+
+static void
+say_descriptor(const evc_task *t, char *buf, size_t n, void *arg)
+{
+	(void)arg;
+	snprintf(buf, n, "fd %d", ((const struct connection *)t)->fd);
+}
+
+static bool
+has_end(const char *at)
+{
+	const char *end = strstr(at, "\"end_ns\"");
+
+	return end != NULL && end < strchr(at, '\n');
+}
+
+/* The bar of this lane is red at last, and goes on to the right edge. */
+static void
+late_to_the_edge(const char *lane)
+{
+	double x, width;
+	const char *late;
+
+	ck_assert_ptr_nonnull(lane);
+	late = strstr(lane, "<rect class=\"late\"");
+	ck_assert_ptr_nonnull(late);
+	ck_assert_ptr_eq(strstr(lane, "</g>"), strstr(late, "</g>"));
+	ck_assert_int_eq(sscanf(strstr(late, " x=\""),
+				" x=\"%lf\" y=\"%*d\" width=\"%lf\"", &x,
+				&width), 2);
+	ck_assert_double_gt(x + width, 989);
+}
+
+/* The loop is there, before a stop, silent in it, and with tasks after it. */
+START_TEST(a_loop_is_alive_and_so_are_its_tasks)
+{
+	static const evc_task_class cls = { .name = "request",
+					    .describe = say_descriptor };
+	struct ev_loop *loop = ev_loop_new(EVFLAG_AUTO);
+	evc_coord *c = new_coord(loop);
+	evc_join_opts brief = { .grace = 0.02 };
+	const char *home = "home (loop, coord)", *task, *at;
+	struct connection k[6];
+	char *text;
+	int i;
+
+	memset(k, 0, sizeof(k));
+	OK(evc_trace_start(c, 0));
+	for (i = 0; i < 6; i++) {
+		k[i].fd = 100 + i;
+		OK(evc_task_begin(evc_home(c), &k[i].task, &cls));
+	}
+	text = traced(c, EVC_TRACE_JSON);
+	string_is(event_of(text, home, "home"), "state", "alive");
+	ck_assert(!has_end(event_of(text, home, "home")));
+	task = event_of(text, "request (task, coord)", "request");
+	string_is(task, "state", "alive");
+	string_is(task, "progress", "6 tasks");
+	free(text);
+	text = drawn(c, "a_loop_is_alive_and_so_are_its_tasks");
+	if (text != NULL)
+		HAS(text, "No stop was requested");
+	free(text);
+
+	OK(evc_request_stop(c, 0, NULL));
+	text = traced(c, EVC_TRACE_JSON);
+	string_is(event_of(text, home, "home"), "state", "alive");
+	free(text);
+	text = drawn(c, "a_loop_is_alive_and_so_are_its_tasks");
+	if (text != NULL) {
+		HAS(text, "Still running when this was written: 2.");
+		HAS(text, ">has not turned since the stop<");
+	}
+	free(text);
+
+	ev_run(loop, EVRUN_NOWAIT);
+	text = traced(c, EVC_TRACE_JSON);
+	string_is(event_of(text, home, "home"), "state", "alive");
+	ck_assert(!has_end(event_of(text, home, "home")));
+	/* The four oldest, and the others. */
+	for (i = 0; i < 4; i++) {
+		char fd[32];
+
+		snprintf(fd, sizeof(fd), "\"progress\":\"fd %d\"", 100 + i);
+		HAS(text, fd);
+	}
+	HAS(text, "\"progress\":\"2 tasks\"");
+	free(text);
+	text = drawn(c, "a_loop_is_alive_and_so_are_its_tasks");
+	if (text != NULL) {
+		HAS(text, "Still running when this was written: 6.");
+		HAS(text, ">until its tasks and loopers have ended<");
+		at = strstr(text, "data-name=\"home\"");
+		ck_assert_ptr_nonnull(at);
+		HAS(at, "data-alive=\"1\"");
+	}
+	free(text);
+	ck_assert_int_eq(evc_join(c, &brief, NULL), EVC_DEADLINE_EXCEEDED);
+	text = drawn(c, "a_loop_is_alive_and_so_are_its_tasks");
+	if (text != NULL) {
+		late_to_the_edge(strstr(text, "data-name=\"home\""));
+		late_to_the_edge(strstr(text, "data-name=\"request\""));
+	}
+	free(text);
+	for (i = 0; i < 6; i++)
+		evc_task_end(&k[i].task);
+	OK(evc_join(c, NULL, NULL));
+	text = traced(c, EVC_TRACE_JSON);
+	string_is(event_of(text, home, "home"), "state", "alive");
+	ck_assert_uint_eq(lane_of(text, "request (task, coord)"), 0);
+	free(text);
+	text = drawn(c, "a_loop_is_alive_and_so_are_its_tasks");
+	if (text != NULL)
+		ck_assert_ptr_null(strstr(text, "data-alive=\"1\""));
+	free(text);
+	OK(evc_free(c));
+	ev_loop_destroy(loop);
+}
+END_TEST
+
 START_TEST(tasks_that_come_and_go_leave_no_events)
 {
 	static const evc_task_class cls = { .name = "request" };
@@ -324,6 +448,7 @@ END_TEST
 
 API_MAIN("trace_kinds", every_kind_of_member_has_its_lane,
 	 a_loop_hears_the_stop_and_tells_its_tasks,
+	 a_loop_is_alive_and_so_are_its_tasks,
 	 tasks_that_come_and_go_leave_no_events,
 	 rungs_and_what_they_do_are_shown, a_veto_is_shown, kicks_are_shown,
 	 the_last_checkpoint_is_shown_at_the_end)
