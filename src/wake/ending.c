@@ -21,7 +21,7 @@
 #define LOOK_NS (100 * UINT64_C(1000000))
 
 /* So long the report waits for the joins: less than at_end waits for them. */
-#define ANSWER_NS (4 * BACKOFF_MOST_NS)
+#define ANSWER_NS (40 * UINT64_C(1000000))
 
 /* Bytes for a report at first: to make a report twice costs all looks at
    threads, and their stacks, twice. */
