@@ -98,7 +98,7 @@ main(int argc, char **argv)
 	evc_coord *c;
 	evc_status st;
 
-	cfg.grace = server_options(&server, "loop_asio", argc, argv);
+	server_options(&server, &cfg, "loop_asio", argc, argv);
 	/* stop: */
 	if (evc_new(NULL, &cfg, &c) < 0 ||
 	    evc_asio_attach(c, "main", context, &host) < 0 ||

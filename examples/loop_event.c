@@ -122,7 +122,7 @@ main(int argc, char **argv)
 	evc_coord *c;
 	evc_status st;
 
-	cfg.grace = server_options(&server, "loop_event", argc, argv);
+	server_options(&server, &cfg, "loop_event", argc, argv);
 	/* stop: */
 	if (evc_new(NULL, &cfg, &c) < 0 ||
 	    evc_event_attach(c, "main", base, &host) < 0 ||

@@ -67,7 +67,7 @@ main(int argc, char **argv)
 	guint16 port;
 	evc_status st;
 
-	cfg.grace = server_options(&server, "loop_glib", argc, argv);
+	server_options(&server, &cfg, "loop_glib", argc, argv);
 	/* stop: */
 	if (evc_new(NULL, &cfg, &c) < 0 ||
 	    evc_glib_attach(c, "main", NULL, &host) < 0 ||

@@ -70,7 +70,7 @@ main(int argc, char **argv)
 	evc_qt *host;
 	evc_status st;
 
-	cfg.grace = server_options(&server, "loop_qt", argc, argv);
+	server_options(&server, &cfg, "loop_qt", argc, argv);
 	/* stop: */
 	if (evc_new(NULL, &cfg, &c) < 0 ||
 	    evc_qt_attach(c, "main", &host) < 0 ||

@@ -98,7 +98,7 @@ main(int argc, char **argv)
 	evc_coord *c;
 	evc_status st;
 
-	cfg.grace = server_options(&server, "loop_sdevent", argc, argv);
+	server_options(&server, &cfg, "loop_sdevent", argc, argv);
 	if (sd_event_default(&event) < 0)
 		server_die(&server, "no event loop");
 	/* stop: */

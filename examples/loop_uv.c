@@ -99,7 +99,7 @@ main(int argc, char **argv)
 	evc_uv *host;
 	evc_status st;
 
-	cfg.grace = server_options(&server, "loop_uv", argc, argv);
+	server_options(&server, &cfg, "loop_uv", argc, argv);
 	/* stop: */
 	if (evc_new(NULL, &cfg, &c) < 0 ||
 	    evc_uv_attach(c, "main", NULL, &host) < 0 ||

@@ -85,9 +85,11 @@ server_end(const struct server *s, const evc_verdict *v)
 	fflush(stdout);
 }
 
-/* The options of all these programs; the result is the grace. */
-static inline double
-server_options(struct server *s, const char *name, int argc, char **argv)
+/* The options of all these programs, and what each of them configures: lines
+   to standard error, a grace, and, first of all, stacks in reports. */
+static inline void
+server_options(struct server *s, evc_config *cfg, const char *name, int argc,
+	       char **argv)
 {
 	bool help = argc == 2 && strcmp(argv[1], "--help") == 0;
 
@@ -99,7 +101,11 @@ server_options(struct server *s, const char *name, int argc, char **argv)
 		fprintf(help ? stdout : stderr, "usage: %s [--stuck]\n", name);
 		exit(help ? 0 : 2);
 	}
-	return s->stuck ? 0.3 : 10;
+	cfg->name = name;
+	cfg->log = evc_log_stderr;
+	cfg->grace = s->stuck ? 0.3 : 10;
+	if (evc_stack_signal(0) < 0)
+		fprintf(stderr, "%s: %s\n", name, evc_last_error());
 }
 
 #endif

@@ -21,14 +21,14 @@ starts() {
 	name=$1
 	shift
 	: >"$tmp/$name.out"
-	"$examples/$@" >"$tmp/$name.out" 2>&1 &
+	"$examples/$@" >"$tmp/$name.out" 2>"$tmp/$name.err" &
 	pid=$!
 	tries=0
 	until port=$(sed -n 's/^port //p' "$tmp/$name.out") && [ "$port" ]; do
 		tries=$((tries + 1))
 		if [ $tries -gt 1000 ] || ! kill -0 $pid; then
 			echo "FAIL $*: no port; it said:"
-			cat "$tmp/$name.out"
+			cat "$tmp/$name.out" "$tmp/$name.err"
 			failed=1
 			kill -KILL $pid
 			return 1
@@ -50,7 +50,7 @@ ends() {
 	printf '%s\n' 'SIGTERM from pid N, uid N' "$@" >"$tmp/want"
 	if [ $status -ne "$want" ] || ! diff -u "$tmp/want" "$tmp/text"; then
 		echo "FAIL $name: status $status, not $want; it said:"
-		cat "$tmp/$name.out"
+		cat "$tmp/$name.out" "$tmp/$name.err"
 		failed=1
 	else
 		echo "ok $name"
@@ -76,5 +76,13 @@ done
 for host in $stuck; do
 	ends "${host%:*} --stuck" "${host#*:}" 124 \
 		'0 answers, the looper ran' 'still running: worker'
+	# The log says what hangs, and where.
+	for line in 'the time of the stop is over' 'thread "worker" .*, live' \
+		' stack: '; do
+		grep -q "$line" "$tmp/${host%:*} --stuck.err" && continue
+		echo "FAIL loop_${host%:*} --stuck: no $line in its log:"
+		cat "$tmp/${host%:*} --stuck.err"
+		failed=1
+	done
 done
 exit $failed

@@ -7,7 +7,8 @@
 # is called outside, the timeline excepted: a server that draws none stops as
 # well.  doc/tutorial.md shows every line of the first.  In the small servers on
 # other loops, examples/loop_*, it has 6 lines at most: the coordinator, its
-# attach, signals, run and end; beside them stand the members, which work.
+# attach, signals, run and end; beside them stand the members, which work, and
+# the log and the stacks of reports, which end nothing.
 . "$(dirname "$0")/common.sh"
 need examples/server.c examples/dnsd.c examples/loop_glib.c
 
@@ -76,6 +77,7 @@ timeline='trace_start|trace_stop|trace_write'
 budget server 40 "$timeline" examples/server*.[ch]
 budget dnsd 40 "$timeline" examples/dnsd*.[ch]
 work='task_begin|task_end|thread_start|looper_start|wait_for_stop|last_error'
+work="$work|stack_signal"
 for file in examples/loop_*.c*; do
 	name=${file##*/}
 	budget "${name%.c*}" 6 "$work" "$file" examples/loops.h
