@@ -1137,12 +1137,12 @@ struct own_kind {
 };
 
 own_kind
-of_own_kind(int what, reactor_ref r, places &p)
+of_own_kind(int what, reactor_ref r, places &p, bool &ends)
 {
 	counted own;
 
-	(void)co_await wait_for(what, r, p);
-	CHECK(false);
+	CHECK(co_await wait_for(what, r, p) == code::cancelled);
+	CHECK(ends);
 }
 
 void
@@ -1152,7 +1152,8 @@ coroutines_destroyed()
 		for (int turns = 0; turns < 3; turns++) {
 			coordinator c(loop());
 			places p(c);
-			own_kind co = of_own_kind(what, c.home(), p);
+			bool ends = false;
+			own_kind co = of_own_kind(what, c.home(), p, ends);
 
 			for (int i = 0; i < turns; i++)
 				ev_run(loop(), EVRUN_NOWAIT);
@@ -1165,6 +1166,26 @@ coroutines_destroyed()
 			ev_run(loop(), EVRUN_NOWAIT);
 			c.request_stop();
 			CHECK(c.run() && !c.first_error());
+		}
+	CHECK(n_live == 0);
+}
+
+// It is no task, but has ended when its coordinator is gone.
+void
+coroutines_freed()
+{
+	for (int what = 0; what < WAITS; what++)
+		for (int turns = 0; turns < 2; turns++) {
+			coordinator c(loop());
+			places p(c);
+			bool ends = true;
+			own_kind co = of_own_kind(what, c.home(), p, ends);
+
+			for (int i = 0; i < turns; i++)
+				ev_run(loop(), EVRUN_NOWAIT);
+			c.destroy();
+			CHECK(co.h.done());
+			co.h.destroy();
 		}
 	CHECK(n_live == 0);
 }
@@ -1402,7 +1423,8 @@ const named_case cases[] = {
 	CASE(coroutines), CASE(coroutines_stopped), CASE(coroutines_loop_gone),
 	CASE(coroutine_fails), CASE(coroutine_moves),
 	CASE(coroutine_ends_elsewhere), CASE(coroutine_does_not_look),
-	CASE(coroutines_destroyed), CASE(descriptors), CASE(coroutine_queues),
+	CASE(coroutines_destroyed), CASE(coroutines_freed), CASE(descriptors),
+	CASE(coroutine_queues),
 	CASE(coroutine_shares),
 #endif
 };
