@@ -6,7 +6,9 @@
 #define HOST_CASES   { "context_is_gone", context_is_gone }, \
 		     { "wrong_loops", wrong_loops }, \
 		     { "run_of_its_own_inside", run_of_its_own_inside }, \
-		     { "loop_is_run_again_inside", loop_is_run_again_inside },
+		     { "loop_is_run_again_inside", loop_is_run_again_inside }, \
+		     { "another_context_inside", another_context_inside },
+static void another_context_inside(void);
 static void run_of_its_own_inside(void);
 static void loop_is_run_again_inside(void);
 static void context_is_gone(void);
@@ -175,4 +177,29 @@ loop_is_run_again_inside(void)
 	host_later(two_dialogs);
 	OK(host_run(NULL, &v));
 	CHECK(called == 2);
+}
+
+static void
+run_another(void)
+{
+	GMainContext *other = g_main_context_new();
+	evc_coord *c;
+	evc_glib *g;
+
+	OK(evc_new(NULL, NULL, &c));
+	OK(evc_glib_attach(c, "other", other, &g));
+	evc_request_stop(c, 0, NULL);
+	OK(evc_glib_run(g, NULL, NULL, NULL));
+	OK(evc_glib_detach(g));
+	OK(evc_free(c));
+	g_main_context_unref(other);
+	ask();
+}
+
+static void
+another_context_inside(void)
+{
+	host_later(run_another);
+	OK(host_run(NULL, &v));
+	CHECK(called == 1);
 }
