@@ -130,6 +130,8 @@ link_pages() {
 			$0 = substr($0, 1, RSTART + RLENGTH - 4) ".html" \
 				substr($0, RSTART + RLENGTH)
 		gsub(/href="(HACKING|NEWS)/, "&.html")
+		sub(/source, HACKING,/,
+			"source, <a href=\"HACKING.html\">HACKING</a>,")
 		print name_pages($0)
 	}' "$tmp/leads" -
 }

@@ -22,7 +22,8 @@ set -u
 if [ "${1-}" = --help ]; then
 	echo "usage: demo-redis.sh [FOLDER]"
 	echo "a cluster over a Redis server counts right;"
-	echo "FOLDER has the built examples (build/examples)"
+	echo "FOLDER has the built examples (build/examples);"
+	echo "EVC_TOOLS in the environment is the folder of evc-cluster"
 	exit
 fi
 

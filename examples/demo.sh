@@ -39,7 +39,8 @@ set -u
 if [ "${1-}" = --help ]; then
 	echo "usage: demo.sh [FOLDER]"
 	echo "a loaded server stops well, then a cluster counts right;"
-	echo "FOLDER has the built examples (build/examples)"
+	echo "FOLDER has the built examples (build/examples);"
+	echo "EVC_TOOLS in the environment is the folder of evc-trace"
 	exit
 fi
 

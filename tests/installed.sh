@@ -196,8 +196,14 @@ for name in $names; do
 	[ -e "$mandir/${target:-man3/$name.3}" ] ||
 		die "$page leads to $target, which is missing"
 done
-for file in $(sed -n 's/.*](\(doc\/[^)]*\)).*/\1/p' "$docdir/README") README; do
-	[ -e "$docdir/$file" ] || die "$file is not in $docdir"
+for text in README doc/tutorial.md doc/cluster.md doc/when-a-stop-hangs.md; do
+	[ -e "$docdir/$text" ] || die "$text is not in $docdir"
+	folder=$(dirname "$docdir/$text")
+	for file in $(tr '\n' ' ' <"$docdir/$text" | grep -o ']([^):#]*[)#]' |
+		tr -d ']()#'); do
+		[ -e "$folder/$file" ] ||
+			die "$text points to $file, which is not in $docdir"
+	done
 done
 for tool in evc-shake evc-shake-client; do
 	[ -e "$datadir/bash-completion/completions/$tool" ] ||

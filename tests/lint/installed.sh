@@ -49,9 +49,30 @@ for tool in pkg-config cmake meson; do
 done
 
 # Examples and the pictures that README shows stand beside README.
-ls examples/*.[ch] examples/*.svg | while read -r file; do
+ls examples/*.[ch] examples/*.svg examples/Makefile | while read -r file; do
 	[ -e "$docdir/$file" ] || echo "$file"
 done | broken_lines "not installed"
+# Their Makefile knows each of them, and builds with the installation.
+{
+	sed -n 's/^examples_\([a-z_]*\)_SOURCES.*/\1/p' examples/Makemodule.am
+	grep -o 'examples/[a-z]*_\(cc\|asio\|qt\):' examples/Makemodule.am |
+		sed 's/.*\///; s/://'
+} | while read -r name; do
+	sed -n '/^plain = /,/^all:/p; /^clean:/,$p' examples/Makefile | grep -qw "$name" || echo "$name"
+done | broken_lines "not in examples/Makefile"
+if command -v pkg-config >/dev/null; then
+	cp -r "$docdir/examples" "$tmp/examples"
+	if ${MAKE:-make} -C "$tmp/examples" CC="${CC:-cc}" CFLAGS=-Wall \
+		LDFLAGS="-Wl,-rpath,$libdir" base pipeline threads_server \
+		>"$tmp/said" 2>&1
+	then
+		"$tmp/examples/threads_server" --help >/dev/null ||
+			broken "an example of the installation does not run"
+	else
+		broken "the examples with the Makefile beside them"
+		cat "$tmp/said"
+	fi
+fi
 grep -o '(examples/[a-z-]*\.svg)' README | tr -d '()' | while read -r file; do
 	[ -e "$docdir/$file" ] || echo "$file"
 done | broken_lines "a picture in README that is not installed"
