@@ -150,6 +150,12 @@ is_ok(evc_status st)
 		} \
 	} while (0)
 
+#define STACKS_BY(signo) \
+	do { \
+		NEEDS_BACKTRACE(); \
+		OK(evc_stack_signal(signo)); \
+	} while (0)
+
 #define CHILD_REFUSED(call) CHILD((call) == -EVC_FAILED_PRECONDITION)
 
 static inline int

@@ -271,7 +271,9 @@ static const evc_task_class never_class MAYBE_UNUSED = { .name = "task" };
 	X(evc_dump, REF(evc_dump(w->c, 2, EVC_REPORT_TEXT))) \
 	X(evc_dump_signal, \
 	  REF(evc_dump_signal(w->c, SIGUSR2, 2, EVC_REPORT_TEXT))) \
-	X(evc_stack_signal, evc_stack_signal(SIGRTMIN + 7) == 0) \
+	X(evc_stack_signal, \
+	  evc_stack_signal(SIGRTMIN + 7) == \
+		  (HAS_BACKTRACE ? 0 : -EVC_UNIMPLEMENTED)) \
 	X(evc_log_stderr, true) /* it writes to standard error */ \
 	X(evc_log_syslog, true) /* it writes to the system's log */ \
 	X(evc_last_error, evc_last_error() != NULL) \

@@ -22,11 +22,25 @@
 /* For waitid; P_PIDFD is no macro, so nobody can ask for it. */
 #define T_P_PIDFD 3
 
-/* glibc before 2.33 counts in ints. */
 #ifdef __GLIBC_PREREQ
+/* Before that it counts in ints. */
 #if !__GLIBC_PREREQ(2, 33)
 #define mallinfo2 mallinfo
 #endif
+#if __GLIBC_PREREQ(2, 35)
+#define HAS_BACKTRACE 1
 #endif
+#endif
+
+/* A test of stacks is left where there is no backtrace that a handler may call:
+   with glibc before 2.35, and with musl. */
+#ifndef HAS_BACKTRACE
+#define HAS_BACKTRACE 0
+#endif
+#define NEEDS_BACKTRACE() \
+	do { \
+		if (!HAS_BACKTRACE) \
+			T_SKIP("there is no backtrace"); \
+	} while (0)
 
 #endif

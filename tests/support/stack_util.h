@@ -31,12 +31,12 @@ take(int tid, uint64_t ns)
 	return t;
 }
 
-static inline void
-install(void)
-{
-	OK(evc__stack_install(0));
-	ck_assert_int_ne(evc__stack_signal(), 0);
-}
+#define install() \
+	do { \
+		NEEDS_BACKTRACE(); \
+		OK(evc__stack_install(0)); \
+		ck_assert_int_ne(evc__stack_signal(), 0); \
+	} while (0)
 
 /* Why some are not run there. */
 #define BY_TSAN "to it, a handler runs when a call returns"

@@ -107,7 +107,7 @@ START_TEST(a_group_that_hangs)
 	evc_coord *c = root_with(reg, &k, "train", 1);
 	evc_join_opts none = { .grace = EVC_NO_GRACE };
 
-	OK(evc_stack_signal(0));
+	STACKS_BY(0);
 	OK(evc_registry_start(reg));
 	UNTIL(atomic_load(&k.in) == 2);
 	LATE(evc_registry_stop(reg, &none));

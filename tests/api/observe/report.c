@@ -529,7 +529,7 @@ START_TEST(reports_while_members_and_scopes_come_and_go)
 	void *result;
 	int i;
 
-	OK(evc_stack_signal(0));
+	STACKS_BY(0);
 	for (i = 0; i < N; i++) {
 		OK(pthread_create(&goer[i], NULL, come_and_go, &go[i]));
 		OK(pthread_create(&asker[i], NULL, ask_again_and_again,

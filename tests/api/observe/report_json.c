@@ -293,7 +293,7 @@ START_TEST(every_field_is_there_with_its_type)
 {
 	struct zoo z;
 
-	OK(evc_stack_signal(0));
+	STACKS_BY(0);
 	zoo_make(&z, "zoo");
 	check_all(parsed(z.c));
 	evc_fail(z.c, EVC_INTERNAL, EIO, "why");
@@ -317,6 +317,7 @@ START_TEST(the_object_itself)
 			    60);
 	ck_assert_int_eq((int)number_at(o, "stack_signal"), 0);
 	ck_assert_int_eq((int)number_at(o, "stacks_left"), 0);
+	NEEDS_BACKTRACE();
 	for (signo = SIGRTMIN; evc_stack_signal(signo) != 0;)
 		ck_assert_int_lt(signo++, SIGRTMAX);
 	ck_assert_int_eq((int)number_at(parsed(c), "stack_signal"), signo);
@@ -584,7 +585,7 @@ START_TEST(the_thread_of_a_member)
 
 	if (t_under_tsan())
 		T_SKIP("to it, a handler runs when a call returns");
-	OK(evc_stack_signal(0));
+	STACKS_BY(0);
 	c = new_coord(NULL);
 	OK(socketpair(AF_UNIX, SOCK_STREAM, 0, r.fd));
 	OK(evc_thread_start(c, "receiver", receive, &r, NULL, NULL));

@@ -109,7 +109,7 @@ START_TEST(the_stack_is_that_of_the_thread)
 
 	if (t_under_tsan())
 		T_SKIP("to it, a handler runs when a call returns");
-	OK(evc_stack_signal(0));
+	STACKS_BY(0);
 	c = new_coord(NULL);
 	receiver_begin(&r, c);
 	OK(evc_request_stop(c, 0, NULL));
@@ -152,7 +152,7 @@ START_TEST(a_thread_that_blocks_the_signal_is_named_as_such)
 	struct receiver r = { .blocks_all = true };
 	evc_coord *c;
 
-	OK(evc_stack_signal(0));
+	STACKS_BY(0);
 	c = new_coord(NULL);
 	receiver_begin(&r, c);
 	OK(evc_request_stop(c, 0, NULL));
@@ -201,7 +201,7 @@ START_TEST(a_thread_in_D_state_is_not_asked)
 
 	if (t_under_valgrind())
 		T_SKIP("its clone takes no such flags");
-	OK(evc_stack_signal(0));
+	STACKS_BY(0);
 	c = new_coord(NULL);
 	OK(pipe(s.fd));
 	OK(evc_thread_start(c, "sleeper", sleep_in_D, &s, NULL, NULL));
@@ -226,7 +226,7 @@ START_TEST(so_many_stacks_and_no_more)
 	evc_coord *c;
 	int i;
 
-	OK(evc_stack_signal(0));
+	STACKS_BY(0);
 	c = new_coord(NULL);
 	for (i = 0; i < N; i++)
 		OK(evc_thread_start(c, "one-of-many", stay, &g, NULL, NULL));
@@ -248,8 +248,10 @@ START_TEST(without_proc_there_is_less)
 	struct receiver r = { .blocks_all = false };
 	evc_coord *c;
 	int status = -1;
-	pid_t pid = fork();
+	pid_t pid;
 
+	NEEDS_BACKTRACE();
+	pid = fork();
 	if (pid == 0) {
 		if (unshare(CLONE_NEWNS) < 0 ||
 		    mount("none", "/", "none", MS_REC | MS_PRIVATE, "") < 0 ||
@@ -725,7 +727,7 @@ START_TEST(the_stack_of_a_silent_loop_stands_with_it)
 
 	if (t_under_tsan())
 		T_SKIP("its stacks end where a system call begins");
-	OK(evc_stack_signal(0));
+	STACKS_BY(0);
 	p.c = new_coord(NULL);
 	OK(pthread_create(&t, NULL, run_bare, &p));
 	UNTIL(atomic_load(&p.g.in) == 1);

@@ -93,7 +93,7 @@ START_TEST(stacks_before_a_stop_when_asked_for)
 	struct guest g = { 0 };
 	evc_coord *c;
 
-	OK(evc_stack_signal(0));
+	STACKS_BY(0);
 	c = new_coord(NULL);
 	OK(evc_thread_start(c, "works", stay, &g, NULL, NULL));
 	UNTIL(atomic_load(&g.in) == 1);
@@ -124,7 +124,7 @@ START_TEST(a_member_may_dump_itself)
 {
 	evc_coord *c;
 
-	OK(evc_stack_signal(0));
+	STACKS_BY(0);
 	c = new_coord(NULL);
 	sink_open(&a);
 	OK(evc_thread_start(c, "itself", dump_own_stack, &a.fd[1], NULL,
@@ -420,10 +420,12 @@ START_TEST(signals_that_cannot_be_had_are_refused)
 	/* those of the library */
 	stack = SIGRTMIN + 1;
 	kick = SIGRTMIN + 2;
-	OK(evc_stack_signal(stack));
 	OK(evc_kick_signal(kick));
-	REFUSED(EVC_ALREADY_EXISTS,
-		evc_dump_signal(c, stack, a.fd[1], EVC_REPORT_TEXT));
+	if (HAS_BACKTRACE) {
+		OK(evc_stack_signal(stack));
+		REFUSED(EVC_ALREADY_EXISTS,
+			evc_dump_signal(c, stack, a.fd[1], EVC_REPORT_TEXT));
+	}
 	REFUSED(EVC_ALREADY_EXISTS,
 		evc_dump_signal(c, kick, a.fd[1], EVC_REPORT_TEXT));
 	ck_assert_str_eq(sink_text(&a), "");

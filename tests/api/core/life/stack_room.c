@@ -76,7 +76,7 @@ START_TEST(a_report_does_no_harm)
 	evc_coord *c;
 	evc_verdict v;
 
-	OK(evc_stack_signal(0));
+	STACKS_BY(0);
 	OK(evc_new(NULL, NULL, &c));
 	OK(evc_thread_start(c, "deep", go_deep, &d, &o, NULL));
 	UNTIL(atomic_load(&d.tid) != 0);

@@ -23,7 +23,7 @@ int
 main(void)
 {
 	const char *top = getenv("EVC_TOP_BUILDDIR");
-	evc_status (*kick_signal)(int), (*stack_signal)(int);
+	evc_status (*kick_signal)(int), (*stack_signal)(int), st;
 	char path[4096];
 	void *lib;
 
@@ -39,11 +39,12 @@ main(void)
 	*(void **)&stack_signal = dlsym(lib, "evc_stack_signal");
 	TRY(kick_signal != NULL && stack_signal != NULL);
 	TRY(kick_signal(SIGURG) == 0);
-	TRY(stack_signal(SIGUSR2) == 0 ||
-	    stack_signal(SIGUSR2) == -EVC_UNIMPLEMENTED);
+	st = stack_signal(SIGUSR2);
+	TRY(st == 0 || st == -EVC_UNIMPLEMENTED);
 	TRY(dlclose(lib) == 0);
 	TRY(raise(SIGURG) == 0);
 	signal(SIGURG, SIG_DFL);
-	TRY(raise(SIGUSR2) == 0);
+	/* glibc before 2.35 has no backtrace for its handler. */
+	TRY(st != 0 || raise(SIGUSR2) == 0);
 	return 0;
 }
