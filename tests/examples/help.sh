@@ -97,6 +97,9 @@ for dashes in '' --; do
 	check "no option of evc-shake behind a program, $dashes" eval \
 		"! completes --load evc-shake $dashes ls --l >/dev/null"
 done
+check 'bash-completion is asked for the words of the program' eval \
+	'(_command_offset() { COMPREPLY=("from $1"); }
+	completes "from 3" evc-shake -n 3 ls --l)'
 check 'no option is a file' \
 	eval '! completes --help evc-trace -o "" >/dev/null'
 check 'an option of the client' completes -k evc-shake-client -
