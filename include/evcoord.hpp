@@ -240,7 +240,8 @@ enum class thread_flag : unsigned {
 	after_stop = EVC_AFTER_STOP,
 	watched = EVC_WATCHED,
 	kick = EVC_KICK,
-	own_scope = EVC_OWN_SCOPE
+	own_scope = EVC_OWN_SCOPE,
+	may_be_refused = EVC_MAY_BE_REFUSED
 };
 enum class looper_flag : unsigned {
 	background = EVC_BACKGROUND,
@@ -250,9 +251,13 @@ enum class looper_flag : unsigned {
 	own_thread = EVC_OWN_THREAD,
 	paused = EVC_PAUSED,
 	flush = EVC_FLUSH,
-	kick = EVC_KICK
+	kick = EVC_KICK,
+	may_be_refused = EVC_MAY_BE_REFUSED
 };
-enum class hook_flag : unsigned { on_drain = EVC_ON_DRAIN };
+enum class hook_flag : unsigned {
+	on_drain = EVC_ON_DRAIN,
+	may_be_refused = EVC_MAY_BE_REFUSED
+};
 enum class guard_flag : unsigned {
 	end_stops = EVC_END_STOPS,
 	kick = EVC_KICK
@@ -260,7 +265,8 @@ enum class guard_flag : unsigned {
 enum class hold_flag : unsigned {
 	background = EVC_BACKGROUND,
 	end_stops = EVC_END_STOPS,
-	after_stop = EVC_AFTER_STOP
+	after_stop = EVC_AFTER_STOP,
+	may_be_refused = EVC_MAY_BE_REFUSED
 };
 enum class task_flag : unsigned {
 	after_stop = EVC_AFTER_STOP,

@@ -110,6 +110,11 @@ strict()
 	coordinator d(k);
 	looper(d, "nowhere", 1, [] {}).detach();
 	CHECK(!d.should_stop());
+	coordinator e;
+	looper_options o;
+	o.flags = looper_flag::may_be_refused;
+	looper(e, "nowhere", 1, [] {}, o).detach();
+	CHECK(!e.should_stop());
 }
 
 // ---- threads
