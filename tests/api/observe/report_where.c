@@ -623,30 +623,52 @@ START_TEST(a_loop_that_waits_for_events_turns)
 }
 END_TEST
 
-/* The loop has heard of the stop, and is not run any more. */
-START_TEST(a_loop_that_does_not_go_on_after_the_stop)
+static void
+count_answer(evc_coord *c, const evc_verdict *v, void *arg)
+{
+	(void)c;
+	(void)v;
+	++*(int *)arg;
+}
+
+/* The loop has heard of the stop, and is not run any more: a task, or a join,
+   waits for its turns. */
+static void
+not_run_any_more(bool join)
 {
 	static const evc_task_class waits = { .name = "waits",
 					      .flags = EVC_AFTER_STOP };
 	struct ev_loop *loop = ev_loop_new(0);
 	evc_coord *c = new_coord(loop);
 	evc_task t = { 0 };
+	int answers = 0;
 
 	OK(evc_request_stop(c, 0, NULL));
 	ev_run(loop, EVRUN_NOWAIT);
 	/* Nothing is missed. */
 	t_sleep(0.15);
 	ck_assert_ptr_null(strstr(elsewhere(report_plain, c), "loop \""));
-	OK(evc_task_begin(evc_home(c), &t, &waits));
+	if (join)
+		OK(evc_join_start(c, count_answer, &answers, NULL));
+	else
+		OK(evc_task_begin(evc_home(c), &t, &waits));
 	if (t_on_epoll())
 		post_to(evc_home(c));
 	UNTIL(strstr(elsewhere(report_plain, c), "loop \"home\"") != NULL);
 	HAS(line_with(elsewhere(report_plain, c), "loop \"", NULL),
 	    " has not turned for ");
-	evc_task_end(&t);
+	if (!join)
+		evc_task_end(&t);
 	OK(evc_run(c, NULL, NULL));
+	ck_assert_int_eq(answers, join);
 	OK(evc_free(c));
 	ev_loop_destroy(loop);
+}
+
+START_TEST(a_loop_that_does_not_go_on_after_the_stop)
+{
+	not_run_any_more(false);
+	not_run_any_more(true);
 }
 END_TEST
 
