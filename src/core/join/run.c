@@ -70,6 +70,8 @@ end_drive(struct evc__driver **d)
 	leave_loop(s, r->loop);
 	evc__stand_end(s);
 	evc__depth_is_none(r->waker);
+	/* A break by an ev_prepare comes after the loop's own note of rest. */
+	sync_store_relaxed(&r->waker->rests, false);
 }
 
 bool

@@ -684,6 +684,38 @@ START_TEST(a_loop_that_was_destroyed)
 }
 END_TEST
 
+/* A run inside a callback meets the stop, so the outer run ends before it waits
+   for events. */
+static void
+run_inside(struct ev_loop *loop, ev_timer *w, int revents)
+{
+	(void)revents;
+	OK(evc_request_stop(w->data, 0, NULL));
+	ev_run(loop, EVRUN_NOWAIT);
+	ev_run(loop, EVRUN_NOWAIT);
+}
+
+START_TEST(a_loop_with_a_run_that_has_ended)
+{
+	struct ev_loop *loop = ev_loop_new(0);
+	evc_coord *c = new_coord(loop);
+	ev_timer t;
+
+	ev_timer_init(&t, run_inside, 0, 0);
+	t.data = c;
+	ev_timer_start(loop, &t);
+	OK(evc_run(c, NULL, NULL));
+	if (t_on_epoll())
+		post_to(evc_home(c));
+	UNTIL(strstr(elsewhere(report_stacks, c), ") has not turned for ") !=
+	      NULL);
+	if (t_on_epoll())
+		ev_run(loop, EVRUN_NOWAIT);
+	OK(evc_free(c));
+	ev_loop_destroy(loop);
+}
+END_TEST
+
 /* The thread of a loop that is no member: its own lines below the loop's. */
 static void *
 run_bare(void *arg)
@@ -781,4 +813,5 @@ API_MAIN("report_where", state_and_system_call_are_the_kernels,
 	 a_loop_that_hangs_before_a_stop_does_not_turn,
 	 a_loop_that_waits_for_events_turns,
 	 a_loop_that_does_not_go_on_after_the_stop,
+	 a_loop_with_a_run_that_has_ended,
 	 a_loop_that_was_destroyed, the_stack_of_a_silent_loop_stands_with_it)
