@@ -158,21 +158,11 @@ copy_extensions(evc_coord *c, struct evc__facts *f)
 			*LIST_OF(n, struct evc__extension, node);
 }
 
-/* Does a member of the loop, or a join on it, need its turns? */
-static bool
-is_awaited(const evc_reactor *r, const struct evc__facts_loop *l)
-{
-	struct list *n, *tmp;
-
-	LIST_EACH(n, tmp, &r->c->join.all)
-		if (LIST_OF(n, struct evc__join, node)->reactor == r)
-			return true;
-	return l->n_tasks + l->n_loopers + l->n_runners + l->n_posts > 0;
-}
-
 static void
 copy_loop(evc_reactor *r, uint64_t w, struct evc__facts_loop *l)
 {
+	struct list *n, *tmp;
+
 	memcpy(l->name, r->name, sizeof l->name);
 	l->tid = r->tid;
 	l->n_tasks = sync_load(&r->n_tasks);
@@ -184,7 +174,9 @@ copy_loop(evc_reactor *r, uint64_t w, struct evc__facts_loop *l)
 	l->n_turns = sync_load_relaxed(&r->waker->n_turns);
 	l->longest = (double)sync_load_relaxed(&r->waker->longest) / 1e9;
 	l->n_posts = sync_load(&r->inbox->n);
-	l->awaited = is_awaited(r, l);
+	l->awaited = l->n_tasks + l->n_loopers + l->n_runners + l->n_posts > 0;
+	LIST_EACH(n, tmp, &r->c->join.all)
+		l->awaited |= LIST_OF(n, struct evc__join, node)->reactor == r;
 	if (r->loop == NULL) {
 		l->state = LOOP_DESTROYED;
 		return;
