@@ -51,7 +51,7 @@ AC_DEFUN([EVC_REQUIRE_LIBEV], [
 	LIBS="$LIBEV_LIBS $LIBS"
 	AC_MSG_CHECKING([for ev_run with $LIBEV_LIBS])
 	AC_LINK_IFELSE([AC_LANG_PROGRAM([[#include <ev.h>]],
-			[[return ev_run(ev_default_loop(0), EVRUN_NOWAIT) ? 1 : 0;]])],
+			[[ev_run(ev_default_loop(0), EVRUN_NOWAIT);]])],
 		[AC_MSG_RESULT([yes])],
 		[AC_MSG_RESULT([no])
 		 AC_MSG_ERROR([libev's library was not found (Debian: libev-dev; or set LIBEV_LIBS)])])
