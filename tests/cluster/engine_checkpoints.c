@@ -323,7 +323,7 @@ START_TEST(a_damaged_file_opens_nothing)
 	FILE *f = fopen(path, "w");
 
 	ck_assert_ptr_nonnull(f);
-	ck_assert_int_eq(fputs("nothing of ours", f), 1);
+	ck_assert_int_ge(fputs("nothing of ours", f), 0);
 	fclose(f);
 	ck_assert_int_eq(try_to_open(INFINITY), -EVC_DATA_LOSS);
 	OK(evc_free(c));

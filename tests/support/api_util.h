@@ -192,6 +192,13 @@ task_sleeps(int tid)
 	return text[0] == '\0' ? -1 : atol(text);
 }
 
+/* What stands in a mutex for which somebody waits. */
+#ifdef __GLIBC__
+#define HAS_WAITERS(value) ((value) == 2)
+#else
+#define HAS_WAITERS(value) (((value) >> 31 & 1) != 0)
+#endif
+
 /* Does it wait for what a mutex waits for, or something that looks like it? */
 static inline bool
 waits_for_mutex(int tid)
@@ -207,7 +214,8 @@ waits_for_mutex(int tid)
 	if (f == NULL)
 		return false;
 	yes = fscanf(f, "%ld %lx %lx %lx", &call, &word, &op, &value) == 4 &&
-	      call == SYS_futex && (op & 0x7f) == 0 && value == 2;
+	      call == SYS_futex && (op & 0x7f) == 0 &&
+	      HAS_WAITERS(value);
 	fclose(f);
 	return yes;
 }
