@@ -538,8 +538,8 @@ check 'and of a node' diff "$tmp/measured" "$tmp/node.page"
 awk '/^    redis-server --port/ { open = 1; next }
 	/^$/ { open = 0 }
 	open { sub(/^    /, ""); print }' "$top/doc/cluster.md" |
-	sed "s|redis://127.0.0.1:6400|$at|; s|build/examples/|$bin/|
-		s|build/tools/|$tools/|; s|/usr/include|$tree|" >"$tmp/lines"
+	sed "s|redis://127.0.0.1:6400|$at|; s|^wordcount|$bin/&|
+		s|^evc-|$tools/&|; s|/usr/include|$tree|" >"$tmp/lines"
 echo 'wait' >>"$tmp/lines"
 check 'doc/cluster.md has them' test "$(wc -l <"$tmp/lines")" -eq 5
 run sh -e "$tmp/lines"
