@@ -304,6 +304,19 @@ new_coord_with(struct ev_loop *loop, const evc_config *cfg)
 	return c;
 }
 
+/* A task that says which descriptor it serves. */
+struct connection {
+	evc_task task; /* first: the task is the connection */
+	int fd;
+};
+
+static MAYBE_UNUSED void
+say_descriptor(const evc_task *t, char *buf, size_t n, void *arg)
+{
+	(void)arg;
+	snprintf(buf, n, "fd %d", ((const struct connection *)t)->fd);
+}
+
 /* A member that is there (in), until it is let go (open). */
 struct guest {
 	atomic_int in, open;

@@ -327,18 +327,6 @@ END_TEST
 
 /* ---- tasks, as another thread sees them ---- */
 
-struct connection {
-	evc_task task; /* first: the task is the connection */
-	int fd;
-};
-
-static void
-say_descriptor(const evc_task *t, char *buf, size_t n, void *arg)
-{
-	(void)arg;
-	snprintf(buf, n, "fd %d", ((const struct connection *)t)->fd);
-}
-
 START_TEST(tasks_of_a_stop_say_what_and_how_old_they_are)
 {
 	static const evc_task_class class = { .name = "connection",

@@ -144,19 +144,6 @@ START_TEST(a_loop_hears_the_stop_and_tells_its_tasks)
 }
 END_TEST
 
-/* Many tasks, one line: they stay as cheap as they are. */
-struct connection {
-	evc_task task; /* first: the task is the connection */
-	int fd;
-};
-
-static void
-say_descriptor(const evc_task *t, char *buf, size_t n, void *arg)
-{
-	(void)arg;
-	snprintf(buf, n, "fd %d", ((const struct connection *)t)->fd);
-}
-
 static bool
 has_end(const char *at)
 {
@@ -269,6 +256,7 @@ START_TEST(a_loop_is_alive_and_so_are_its_tasks)
 }
 END_TEST
 
+/* Many tasks, one line: they stay as cheap as they are. */
 START_TEST(tasks_that_come_and_go_leave_no_events)
 {
 	static const evc_task_class cls = { .name = "request" };
