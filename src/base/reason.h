@@ -9,9 +9,10 @@
 
 /* "request"; kind: EVC_BY_... */
 const char *evc__reason_kind(unsigned kind);
-/* ": errno's meaning [func() at file:line]", as far as these are given: err 0
-   and "" are not. */
-void evc__text_place(struct text *t, int err, const char *file, int line,
+/* ": errno's meaning", unless err is 0 or `said` ends with that. */
+void evc__text_errno(struct text *t, const char *said, int err);
+/* " [func() at file:line]", as far as these are not "". */
+void evc__text_place(struct text *t, const char *file, int line,
 		     const char *func);
 
 #endif

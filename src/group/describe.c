@@ -74,7 +74,8 @@ add_reason(struct text *t, const evc_reason *r)
 		      now > r->mono_ns ? (double)(now - r->mono_ns) / 1e9 : 0);
 	if (r->text[0] != '\0')
 		evc__text_fmt(t, ": %s", r->text);
-	evc__text_place(t, r->err, r->file, r->line, r->func);
+	evc__text_errno(t, r->text, r->err);
+	evc__text_place(t, r->file, r->line, r->func);
 	evc__text_fmt(t, "\n");
 }
 

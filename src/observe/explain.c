@@ -73,7 +73,8 @@ add_what(struct text *t, const evc_reason *r, const char *asked)
 			evc__text_fmt(t, "%s without a word", asked);
 		break;
 	}
-	evc__text_place(t, r->err, r->file, r->line, r->func);
+	evc__text_errno(t, r->text, r->err);
+	evc__text_place(t, r->file, r->line, r->func);
 }
 
 static void

@@ -97,7 +97,8 @@ add_reasons(const struct part *p)
 			      r->tid);
 		if (r->text[0] != '\0')
 			evc__text_fmt(p->t, ": %s", r->text);
-		evc__text_place(p->t, r->err, r->file, r->line, r->func);
+		evc__text_errno(p->t, r->text, r->err);
+		evc__text_place(p->t, r->file, r->line, r->func);
 		evc__text_fmt(p->t, "\n");
 	}
 	if (i == 0)

@@ -13,7 +13,7 @@
 #include "core/wake/left.h"
 
 #include "base/deadline.h"
-#include "base/libc.h"
+#include "base/reason.h"
 #include "base/text.h"
 
 /* Lock held: the oldest error that the hook has not heard of. */
@@ -38,14 +38,10 @@ next_error(evc_coord *c, evc_reason *ret)
 static void
 add_reason(struct text *t, const evc_reason *r)
 {
-	const char *err = evc__errno_text(r->err);
-
 	evc__text_fmt(t, "%s (%d)", evc_status_name(r->code), r->code);
 	if (r->text[0] != '\0')
 		evc__text_fmt(t, ": %s", r->text);
-	if (r->err != 0)
-		evc__text_fmt(t, ": %s", err != NULL ? err :
-						       "unknown errno value");
+	evc__text_errno(t, r->text, r->err);
 	evc__text_fmt(t, "; by \"%s\" (tid %d)", r->who, r->tid);
 	if (r->file[0] != '\0')
 		evc__text_fmt(t, " at %s:%d", r->file, r->line);

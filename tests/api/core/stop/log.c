@@ -96,6 +96,26 @@ START_TEST(one_line_for_an_error_says_all_that_is_known)
 }
 END_TEST
 
+START_TEST(the_meaning_of_errno_stands_there_once)
+{
+	evc_coord *c = logged_coord(NULL);
+	char text[4096];
+	const char *at;
+
+	evc_fail(c, EVC_DATA_LOSS, EIO, "write: %s", strerror(EIO));
+	ck_assert_int_eq(evc_join(c, NULL, NULL), EVC_DATA_LOSS);
+	ck_assert_int_eq(count_lines(), 1);
+	at = strstr(lines[0].text, strerror(EIO));
+	ck_assert_ptr_nonnull(at);
+	ck_assert_ptr_null(strstr(at + 1, strerror(EIO)));
+	ck_assert_uint_lt(evc_report(c, 0, text, sizeof(text)), sizeof(text));
+	at = strstr(text, strerror(EIO));
+	ck_assert_ptr_nonnull(at);
+	ck_assert_ptr_null(strstr(at + 1, strerror(EIO)));
+	OK(evc_free(c));
+}
+END_TEST
+
 START_TEST(each_error_has_a_line_and_clean_stops_have_none)
 {
 	evc_coord *c = logged_coord(NULL);
@@ -304,6 +324,7 @@ END_TEST
 
 API_MAIN("log", S3_with_equal_times_the_order_of_arrival_stands,
 	 one_line_for_an_error_says_all_that_is_known,
+	 the_meaning_of_errno_stands_there_once,
 	 each_error_has_a_line_and_clean_stops_have_none,
 	 no_line_comes_from_the_thread_that_asks,
 	 a_loop_that_turns_tells_the_log, clear_and_free_tell_what_was_not_told,
