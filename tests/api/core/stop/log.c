@@ -108,7 +108,7 @@ START_TEST(the_meaning_of_errno_stands_there_once)
 	at = strstr(lines[0].text, strerror(EIO));
 	ck_assert_ptr_nonnull(at);
 	ck_assert_ptr_null(strstr(at + 1, strerror(EIO)));
-	ck_assert_uint_lt(evc_report(c, 0, text, sizeof(text)), sizeof(text));
+	ck_assert_uint_lt(evc_report(c, EVC_REPORT_TEXT, text, sizeof(text)), sizeof(text));
 	at = strstr(text, strerror(EIO));
 	ck_assert_ptr_nonnull(at);
 	ck_assert_ptr_null(strstr(at + 1, strerror(EIO)));
