@@ -51,8 +51,8 @@ START_TEST(ends_of_a_thread_are_not_over_before_its_ring)
 {
 	static const struct place ends[] = {
 		{"store", "evc__member_done", 1},
-		{"load", "evc__member_done", 1},
-		{"cas", "evc__member_done", 1},
+		{"load", "push_done", 1},
+		{"cas", "push_done", 1},
 		{"load", "ring_sleepers", 1},
 	};
 	struct actor j;
