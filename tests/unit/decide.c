@@ -178,7 +178,7 @@ drive(const struct history *h)
 				notice(&d, true);
 				break;
 			}
-			/* fall through */
+			__attribute__((fallthrough));
 		case EVC__EMPTY:
 			r.answer = dec.next;
 			r.at = d.now;
