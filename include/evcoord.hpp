@@ -922,11 +922,16 @@ public:
 	std::string
 	report(unsigned format = EVC_REPORT_TEXT) const
 	{
-		std::string s(evc_report(c_, format, nullptr, 0), '\0');
+		std::string s;
+		std::size_t room = 65536, n;
 
-		s.resize(std::min(s.size(), evc_report(
-			c_, format, s.data(), s.size() + 1)));
-		return s;
+		/* It may grow from call to call. */
+		for (;; room = 2 * n) {
+			s.resize(room);
+			n = evc_report(c_, format, s.data(), room + 1);
+			if (n <= room)
+				return s.resize(n), s;
+		}
 	}
 
 	/* ---- members ---- */

@@ -732,6 +732,35 @@ scopes()
 	CHECK(!unready && !c.should_stop() && n_live == 0);
 }
 
+// What a scope says of itself may be longer each time: its report is whole.
+void
+reports()
+{
+	static std::size_t n;
+	coordinator c;
+	evc_scope_opts o{};
+	evc_coord *s;
+
+	n = 100;
+	o.describe = [](unsigned, char *buf, std::size_t room,
+			void *) -> std::size_t {
+		std::string text(n += 1000, 'x');
+
+		text += " the end\n";
+		if (room > 0)
+			buf[text.copy(buf, room - 1)] = '\0';
+		return text.size();
+	};
+	CHECK(evc_scope_new(c.get(), "grows", &o, &s) == 0);
+	for (int i = 0; i < 3; i++, n += 50000) {
+		std::string text = c.report();
+
+		CHECK(text.find(" the end\n") != std::string::npos &&
+		      text.find('\0') == std::string::npos);
+	}
+	CHECK(evc_scope_ready(s) == 0);
+}
+
 // A member that does not leave keeps what it uses, and the destructor returns.
 void
 straggler()
@@ -1418,6 +1447,7 @@ const named_case cases[] = {
 	CASE(pools), CASE(answers), CASE(pool_in_use), CASE(pool_left), CASE(reactors), CASE(queues),
 	CASE(queue_left), CASE(queue_watched), CASE(queue_in_use),
 	CASE(destructor_joins), CASE(moved), CASE(handles_last), CASE(queues_last), CASE(scopes),
+	CASE(reports),
 	CASE(straggler), CASE(destroyed_inside), CASE(destroyed_beside),
 	CASE(scope_outlives), CASE(in_child), CASE(block_ends), CASE(guards), CASE(joins),
 	CASE(signalled),
