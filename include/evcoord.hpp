@@ -374,83 +374,115 @@ report(evc_coord *c, evc_status k, int err, const char *file, int line,
 }
 
 #ifdef EVCOORD_EXCEPTIONS
-inline void
-tell_exception(std::string &text, int &err);
-
-/* The text of e, then those of the exceptions nested in e, as long as a reason
-   has room for more. */
-template <class E>
-void
-tell_nested(std::string &text, int &err, const E &e)
+/* The type of the exception that is being handled, without what
+   std::throw_with_nested puts around it. */
+inline std::string
+type_handled()
 {
-	text += or_empty(e.what());
-	(void)err;
-#ifdef __cpp_rtti
-	if (text.size() >= sizeof evc_reason{}.text)
-		return;
-	try {
-		std::rethrow_if_nested(e);
-	} catch (...) {
-		text += ": ";
-		tell_exception(text, err);
-	}
-#endif
+	const std::type_info *t = abi::__cxa_current_exception_type();
+	int bad = -1;
+	std::unique_ptr<char, void (*)(void *)> full(t == nullptr ? nullptr
+		: abi::__cxa_demangle(t->name(), nullptr, nullptr, &bad),
+		std::free);
+	std::string name = full != nullptr ? full.get()
+			   : t != nullptr  ? t->name()
+					   : "a foreign exception";
+
+	for (const char *around : { "std::_Nested_exception<",
+				    "std::__1::__nested<" })
+		if (name.rfind(around, 0) == 0) {
+			name.erase(0, std::strlen(around)).pop_back();
+			name.erase(name.find_last_not_of(' ') + 1);
+		}
+	return name;
 }
 
-/* The same of the exception that is being handled; err is the first errno in
-   the chain. */
-inline void
-tell_exception(std::string &text, int &err)
-{
-	try {
-		throw;
-	} catch (const std::system_error &e) {
-		if (err == 0 &&
-		    (e.code().category() == std::generic_category() ||
-		     e.code().category() == std::system_category()))
-			err = e.code().value();
-		tell_nested(text, err, e);
-	} catch (const std::exception &e) {
-		tell_nested(text, err, e);
-	} catch (...) {
-		text += "not a std::exception";
+/* What an exception says, and what those say that are nested in it. */
+struct told {
+	evc_coord *c;
+	std::string text;
+	int err = 0;		  /* the first errno */
+	evc_status code = EVC_OK; /* of the first one that is an error of c */
+
+	bool
+	is_error() const noexcept
+	{
+		return code != 0 && (c == nullptr || !evc_is_clean(c, code));
 	}
-}
+	/* Add the exception that is being handled; the result is the one that
+	   is nested in it. */
+	std::exception_ptr
+	add(bool with_type)
+	{
+		evc_status k = EVC_ABORTED;
+		std::string what = "not a std::exception";
+		std::exception_ptr inner;
+
+		try {
+			throw;
+		} catch (const std::exception &e) {
+			what = or_empty(e.what());
+		} catch (...) {
+			with_type = true;
+		}
+		if (with_type)
+			text += type_handled() + ": ";
+		text += what;
+		try {
+			throw;
+		} catch (const error &e) {
+			k = static_cast<int>(e.code());
+		} catch (const std::bad_alloc &) {
+			k = EVC_RESOURCE_EXHAUSTED;
+		} catch (const std::system_error &e) {
+			if (err == 0 &&
+			    (e.code().category() == std::generic_category() ||
+			     e.code().category() == std::system_category()))
+				err = e.code().value();
+		} catch (...) {
+		}
+		if (!is_error())
+			code = k;
+		try {
+			throw;
+		} catch (const std::nested_exception &e) {
+			inner = e.nested_ptr();
+		} catch (...) {
+		}
+		return inner;
+	}
+	/* As far as a reason has room. */
+	void
+	add_nested(std::exception_ptr e)
+	{
+		while (e != nullptr &&
+		       (text.size() < sizeof evc_reason{}.text || !is_error()))
+			try {
+				std::rethrow_exception(e);
+			} catch (...) {
+				text += ": ";
+				e = add(false);
+			}
+	}
+};
 
 /* The exception that is being handled, as an error of c; the result is its
    code.  An error of value() with a clean code is no error. */
 inline evc_status
 report_exception(evc_coord *c, const char *name) noexcept
 {
-	evc_status k = EVC_ABORTED;
-	int err = 0;
-	std::string text; /* what() may end with the exception */
+	told t{ c, {} }; /* what() may end with the exception */
 
 	try {
-		const std::type_info *t = abi::__cxa_current_exception_type();
-		int bad = -1;
-		char *full = t == nullptr ? nullptr
-			: abi::__cxa_demangle(t->name(), nullptr, nullptr,
-					      &bad);
-		std::unique_ptr<char, void (*)(void *)> owned(full, std::free);
-
-		try {
-			throw;
-		} catch (const error &e) {
-			k = static_cast<int>(e.code());
-			if (c != nullptr && evc_is_clean(c, k))
-				return k;
-		} catch (const std::bad_alloc &) {
-			k = EVC_RESOURCE_EXHAUSTED;
-		} catch (...) {
-		}
-		tell_exception(text, err);
-		return (evc_fail)(c, k, err, "%s: %s: %s", name,
-				  full != nullptr ? full : t != nullptr ?
-				  t->name() : "a foreign exception",
-				  text.c_str());
+		t.text = std::string(name) + ": ";
+		t.add_nested(t.add(true));
+		if (!t.is_error())
+			return t.code;
+		return (evc_fail)(c, t.code, t.err, "%s", t.text.c_str());
 	} catch (...) {
-		return (evc_fail)(c, k, err, "%s: an exception", name);
+		return (evc_fail)(c, t.is_error() ? t.code
+						  : evc_status{ EVC_ABORTED },
+				  t.err, "%s: an exception", name);
 	}
 }
 #endif
@@ -919,6 +951,17 @@ public:
 			return r;
 		return std::nullopt;
 	}
+	/* Those that are kept of this round, the first request first. */
+	std::vector<reason>
+	reasons() const
+	{
+		std::vector<reason> all;
+		reason r;
+
+		while (evc_reason_get(c_, unsigned(all.size()), &r) == 0)
+			all.push_back(r);
+		return all;
+	}
 	std::string
 	report(unsigned format = EVC_REPORT_TEXT) const
 	{
@@ -1135,9 +1178,12 @@ coord_ref::join_start(F f, const join_options &o) const
 		done(evc_coord *c, const evc_verdict *v, void *arg) noexcept
 		{
 			auto *p = static_cast<body *>(arg);
+			evc_coord *above = evc_scope_parent(c);
 
-			detail::ignore(detail::caught_here(c, "join_start",
-							   [&] {
+			/* The round of c is over. */
+			detail::ignore(detail::caught_here(
+				above != nullptr ? above : c, "join_start",
+				[&] {
 				static_assert(std::is_void_v<decltype(
 					p->f(coord_ref(c), *v))>,
 					"the function of join_start returns "
@@ -1236,7 +1282,9 @@ struct keeper {
 	std::function<bool(enum code)> is_clean;
 	std::function<void(log_level, const char *, const reason *)> log;
 	std::function<void(coord_ref, const verdict &)> ended;
-	std::atomic<bool> failed{ false };
+	std::shared_ptr<const std::string> ended_name;
+	std::exception_ptr thrown{}; /* by is_clean */
+	std::atomic<bool> log_failed{ false };
 
 	evc_config
 	prepare(const config &k)
@@ -1270,7 +1318,7 @@ struct keeper {
 		}
 #ifdef EVCOORD_EXCEPTIONS
 		catch (...) {
-			self->failed = true;
+			self->thrown = std::current_exception();
 		}
 #endif
 		return yes;
@@ -1287,7 +1335,8 @@ struct keeper {
 #ifdef EVCOORD_EXCEPTIONS
 		catch (...) {
 			/* Once: the error has a line, too. */
-			if (!self->failed.exchange(true) && self->c != nullptr)
+			if (self->c != nullptr &&
+			    !self->log_failed.exchange(true))
 				ignore(report_exception(self->c, "log"));
 		}
 #endif
@@ -1297,8 +1346,9 @@ struct keeper {
 	{
 		auto *self = static_cast<keeper *>(arg);
 		evc_coord *above = evc_scope_parent(c);
+		auto name = self->ended_name; /* ended() may free c */
 
-		ignore(caught_here(above, "ended", [&] {
+		ignore(caught_here(above, name->c_str(), [&] {
 			return self->ended(coord_ref(c), *v), EVC_OK;
 		}));
 	}
@@ -1497,9 +1547,10 @@ protected:
 		if (evc_scope_parent(c_) != nullptr)
 			registry::get().add(c_);
 		k_ = p.release();
-		if (k_->failed.exchange(false))
-			ignore((evc_fail)(c_, EVC_ABORTED, 0,
-					  "is_clean: an exception"));
+		if (auto thrown = std::exchange(k_->thrown, nullptr))
+			ignore(caught_here(c_, "is_clean", [&] {
+				return std::rethrow_exception(thrown), EVC_OK;
+			}));
 	}
 
 private:
@@ -1559,6 +1610,9 @@ public:
 			k.phase = o.phase;
 			k.on_error = static_cast<unsigned>(o.on_error);
 			p->ended = o.ended;
+			p->ended_name = std::make_shared<const std::string>(
+				std::string(detail::or_empty(name)) +
+				": ended");
 			k.ended = o.ended ? detail::keeper::on_ended : nullptr;
 			k.arg = p;
 			return evc_scope_new(parent.get(), name, &k, c);

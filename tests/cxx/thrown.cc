@@ -107,6 +107,8 @@ thread_end()
 	is_error(c, "t");
 }
 
+struct plain {};
+
 // A chain longer than any reason.
 void
 deep(int n)
@@ -147,7 +149,7 @@ kinds()
 		{ code::not_found, 0, "evcoord::error: NOT_FOUND",
 		  [] { status(code::not_found).value(); } },
 		{ code::aborted, ENOSPC,
-		  "std::logic_error>: outer: inner: innermost: No space",
+		  "t: std::logic_error: outer: inner: innermost: No space",
 		  [] {
 			try {
 				try {
@@ -161,6 +163,44 @@ kinds()
 			} catch (...) {
 				std::throw_with_nested(
 					std::logic_error("outer"));
+			}
+		  } },
+		// The outer one has no text; the inner one has, or has a type.
+		{ code::aborted, EIO,
+		  "plain: not a std::exception: cause: Input/output error",
+		  [] {
+			try {
+				throw std::system_error(
+					EIO, std::generic_category(), "cause");
+			} catch (...) {
+				std::throw_with_nested(plain());
+			}
+		  } },
+		{ code::aborted, 0,
+		  "t: std::logic_error: outer: int: not a std::exception",
+		  [] {
+			try {
+				throw 7;
+			} catch (...) {
+				std::throw_with_nested(
+					std::logic_error("outer"));
+			}
+		  } },
+		// No end of input when something else is the cause of it.
+		{ code::not_found, 0,
+		  "evcoord::error: end: also: NOT_FOUND",
+		  [] {
+			try {
+				try {
+					status(code::not_found).value();
+				} catch (...) {
+					std::throw_with_nested(
+						error(code::out_of_range,
+						      "also"));
+				}
+			} catch (...) {
+				std::throw_with_nested(
+					error(code::out_of_range, "end"));
 			}
 		  } },
 		{ code::aborted, 0, "xxxx", [] { deep(100); } },
@@ -443,7 +483,7 @@ ended()
 	scope s(c, "s", o);
 	CHECK(s.ready());
 	s.request_stop();
-	runs_to(c, "ended");
+	runs_to(c, "s: ended");
 }
 
 // The error of a scope's member is the scope's, and so the parent's.
@@ -486,7 +526,8 @@ is_clean()
 
 	k.is_clean = [](enum code) -> bool { fail(); };
 	coordinator c(k);
-	CHECK(c.should_stop() && c.first_error()->code == EVC_ABORTED);
+	CHECK(c.should_stop());
+	is_error(c, "is_clean");
 }
 
 void
@@ -500,6 +541,20 @@ join_start()
 	}));
 	ev_run(loop(), 0);
 	CHECK(n_live == 0);
+	// The round is over, without an error, and has one reason more.
+	auto all = c.reasons();
+	CHECK(all.size() == 2 && !c.first_error() && c.join());
+	CHECK(all[1].code == EVC_ABORTED &&
+	      std::strstr(all[1].text, "join_start: ") &&
+	      std::strstr(all[1].text, "broken: disk full"));
+
+	coordinator d(loop());
+	scope s(d, "s");
+	CHECK(s.ready() && s.join_start([](coord_ref, const verdict &) {
+		fail();
+	}));
+	s.request_stop();
+	runs_to(d, "join_start");
 }
 
 void
