@@ -976,6 +976,46 @@ stop_tokens()
 	CHECK(c.join() || true);
 }
 
+// As evcoord-cxx(7) has it.  The join does not wait for what is done before the
+// thread is a member, and the guard hears of an exception.
+void
+jthreads()
+{
+	for (bool fails : { false, true }) {
+#ifndef EVCOORD_EXCEPTIONS
+		fails = false;
+#endif
+		coordinator c;
+		std::atomic<bool> go{ false }, ended{ false };
+		verdict v;
+		std::jthread other([&, begins = hold(c, "other")]
+				   (std::stop_token t) mutable {
+			await(go);
+			(void)c.register_this_thread("other");
+			begins.end();
+			(void)c.guard("other", [&] {
+#ifdef EVCOORD_EXCEPTIONS
+				if (fails)
+					throw thrown();
+#endif
+				while (!t.stop_requested())
+					std::this_thread::yield();
+			});
+			ended = true;
+		});
+		stop_source_of tells(c, other.get_stop_source());
+		stop_and_join end(c);
+
+		CHECK(!evc_all_stopped(c.get()));
+		go = true;
+		if (!fails)
+			c.request_stop();
+		else
+			CHECK(c.wait_for_stop());
+		CHECK(c.join({}, &v).ok() == !fails && v.n_ended >= 1 && ended);
+	}
+}
+
 // A token whose source is there longer than the coordinator, or is stopped while
 // that one goes.
 void
@@ -1308,6 +1348,54 @@ coroutine_queues()
 	CHECK(c.join() && sum == 500500 && !c.should_stop());
 }
 
+// After the stop of its loop a coroutine finishes by a scope of a later phase,
+// on the loop of that scope.
+void
+coroutine_answers()
+{
+	coordinator c(loop());
+	scope_options later;
+
+	later.phase = 1;
+	scope work(c, "work", later);
+	queue<int> q(work, "q", { 1 });
+	places p(c);
+	int n = 0;
+
+	CHECK(work.ready());
+	CHECK(spawn(c.home(), "answers", [](coordinator &d, reactor_ref w,
+					   places &to, queue<int> &jobs,
+					   int &m) -> co<> {
+		int fd = to.fd[0];
+
+		CHECK(co_await until_stop(d.home()) == code::cancelled);
+		CHECK(co_await writable(d.home(), fd) == code::cancelled);
+		CHECK(co_await push_to(jobs, w, 1));
+		CHECK(co_await evcoord::sleep(w, 0.001));
+		CHECK(*co_await pop_from(jobs, w) == 1);
+		CHECK(co_await writable(w, fd) && d.home().is_here());
+		m++;
+		(co_await until_stop(d.home())).value();
+	}(c, work.home(), p, q, n)));
+	// Only a join in progress drives the order of phases.
+	CHECK(c.home().post([&] { c.request_stop(); }));
+	CHECK(c.run() && n == 1 && work.should_stop());
+
+	// Another coordinator's loop has no items of the queue.
+	coordinator d(loop());
+	scope s(d, "s");
+	queue<int> of_scope(s, "q");
+	CHECK(s.ready());
+	CHECK(spawn(d.home(), "pops", [](reactor_ref r, queue<int> &from,
+					int &m) -> co<> {
+		auto i = co_await pop_from(from, r);
+
+		CHECK(i.status() == code::invalid_argument);
+		m++;
+	}(d.home(), of_scope, n)));
+	CHECK(d.run() == code::invalid_argument && n == 2);
+}
+
 // A coroutine that always finds an item lets others run; and after the stop it
 // gets what a queue that is drained has.
 void
@@ -1452,14 +1540,14 @@ const named_case cases[] = {
 	CASE(scope_outlives), CASE(in_child), CASE(block_ends), CASE(guards), CASE(joins),
 	CASE(signalled),
 #ifdef __cpp_lib_jthread
-	CASE(stop_tokens), CASE(token_outlives),
+	CASE(stop_tokens), CASE(jthreads), CASE(token_outlives),
 #endif
 #ifdef EVCOORD_COROUTINES
 	CASE(coroutines), CASE(coroutines_stopped), CASE(coroutines_loop_gone),
 	CASE(coroutine_fails), CASE(coroutine_moves),
 	CASE(coroutine_ends_elsewhere), CASE(coroutine_does_not_look),
 	CASE(coroutines_destroyed), CASE(coroutines_freed), CASE(descriptors),
-	CASE(coroutine_queues),
+	CASE(coroutine_queues), CASE(coroutine_answers),
 	CASE(coroutine_shares),
 #endif
 };
