@@ -357,10 +357,18 @@ inline void
 ignore(evc_status) noexcept {}
 
 /* The last error that this thread has reported here: a function that returns
-   the code of its error adds no second one. */
+   the code of its error, or throws it by value(), adds no second one. */
 struct reported {
 	evc_coord *c;
 	evc_status code;
+
+	/* An older coordinator may have had the address of this one. */
+	bool
+	is(evc_coord *to, evc_status k) const noexcept
+	{
+		return c == to && code == k &&
+		       evc_raise_requested(to, nullptr) > 0;
+	}
 };
 inline thread_local reported last_reported{ nullptr, 0 };
 
@@ -403,6 +411,7 @@ struct told {
 	std::string text;
 	int err = 0;		  /* the first errno */
 	evc_status code = EVC_OK; /* of the first one that is an error of c */
+	bool by_value = false;	  /* the last one has a code for a text */
 
 	bool
 	is_error() const noexcept
@@ -432,6 +441,7 @@ struct told {
 			throw;
 		} catch (const error &e) {
 			k = static_cast<int>(e.code());
+			by_value = what == evc_status_name(k);
 		} catch (const std::bad_alloc &) {
 			k = EVC_RESOURCE_EXHAUSTED;
 		} catch (const std::system_error &e) {
@@ -475,8 +485,11 @@ report_exception(evc_coord *c, const char *name) noexcept
 
 	try {
 		t.text = std::string(name) + ": ";
-		t.add_nested(t.add(true));
-		if (!t.is_error())
+		auto inner = t.add(true);
+
+		t.add_nested(inner);
+		if (!t.is_error() || (inner == nullptr && t.by_value &&
+				      last_reported.is(c, t.code)))
 			return t.code;
 		return (evc_fail)(c, t.code, t.err, "%s", t.text.c_str());
 	} catch (...) {
@@ -568,8 +581,7 @@ hear(evc_coord *c, const char *name, status answer)
 {
 	evc_status k = static_cast<int>(answer.code());
 
-	if (!answer && !evc_is_clean(c, k) &&
-	    !(last_reported.c == c && last_reported.code == k))
+	if (!answer && !evc_is_clean(c, k) && !last_reported.is(c, k))
 		ignore((evc_fail)(c, k, 0, "%s: %s", name, answer.name()));
 }
 

@@ -234,6 +234,54 @@ clean_values()
 	CHECK(c.join());
 }
 
+// value() of an error that is reported adds none; an error that says more does.
+void
+value_of_fail()
+{
+	auto fails = [](coord_ref me) {
+		status(me.fail(code::data_loss, "shard 3")).value();
+	};
+	auto fails_twice = [](coord_ref me) {
+		(void)me.fail(code::data_loss, "shard 3");
+		throw error(code::data_loss, "shard 4");
+	};
+
+	for (int i = 0; i < 6; i++) {
+		coordinator c(loop());
+		verdict v;
+
+		if (i == 0)
+			c.thread("t", fails);
+		if (i == 1)
+			CHECK(c.guard("g", fails));
+		if (i == 2)
+			CHECK(c.home().post([&] { fails(c); }));
+		if (i == 3)
+			CHECK(c.home().post([&] { fails_twice(c); }));
+#ifdef EVCOORD_COROUTINES
+		if (i == 4)
+			CHECK(spawn(c.home(), "co", [](coordinator &d)
+				    -> co<> {
+				status(d.fail(code::data_loss,
+					      "shard 3")).value();
+				co_return;
+			}(c)));
+		// Perhaps at the address of the last one.
+		if (i == 5)
+			CHECK(spawn(c.home(), "co", []() -> co<> {
+				status(code::data_loss).value();
+				co_return;
+			}()));
+#else
+		if (i >= 4)
+			break;
+#endif
+		CHECK(c.run({}, &v) == code::data_loss);
+		CHECK(v.n_errors == (i == 3 ? 2u : 1u));
+		CHECK(i == 5 || std::strcmp(v.error.text, "shard 3") == 0);
+	}
+}
+
 void
 looper_on_loop()
 {
@@ -743,6 +791,7 @@ exits_pool()
 #define CASE(name) { #name, name }
 const named_case cases[] = {
 	CASE(thread), CASE(thread_end), CASE(kinds), CASE(clean_values),
+	CASE(value_of_fail),
 	CASE(looper_on_loop), CASE(looper_on_thread), CASE(looper_end),
 	CASE(hook), CASE(guard), CASE(task_on_stop), CASE(task_on_late),
 	CASE(task_describe), CASE(post), CASE(post_end), CASE(pool_work),
