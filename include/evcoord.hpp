@@ -2077,7 +2077,7 @@ namespace detail {
 
 /* Common to queue and pool: in use when it is destroyed, so the members that
    use it are stopped and joined first.  What cannot be freed then is left to
-   the coordinator. */
+   the coordinator; when there was no join, as on the loop, that is an error. */
 inline void
 stop_members(evc_coord *c, const char *what) noexcept
 {
@@ -2098,7 +2098,12 @@ free_or_join(evc_coord *c, T *p, evc_status (*free)(T *), const char *what)
 		stop_members(c, what);
 	if (free(p) == 0)
 		return true;
-	evc_log(c, EVC_LOG_WARNING, nullptr, "%s: %s", what, evc_last_error());
+	if (evc_joined(c))
+		evc_log(c, EVC_LOG_WARNING, nullptr, "%s: %s", what,
+			evc_last_error());
+	else
+		ignore((evc_fail)(c, EVC_FAILED_PRECONDITION, 0, "%s: %s", what,
+				  evc_last_error()));
 	return false;
 }
 

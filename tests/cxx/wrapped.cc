@@ -627,6 +627,34 @@ queue_in_use()
 	CHECK(ended);
 }
 
+// On the loop nobody can wait for the members: an error of the program.
+void
+in_use_on_loop()
+{
+	for (bool is_pool : { false, true }) {
+		coordinator c(loop());
+		auto q = std::make_unique<queue<counted>>(c, "q");
+		auto p = std::make_unique<pool>(c, "p");
+		std::atomic<bool> go{ false };
+		bool done = false;
+
+		if (!is_pool)
+			CHECK(q->watch(c.home(), [](counted) {}));
+		else
+			CHECK(p->submit(c.home(), "job", [&] { await(go); },
+					[&] { done = true; }));
+		CHECK(c.home().post([&] {
+			q.reset();
+			p.reset();
+			go = true;
+		}));
+		CHECK(c.run() == code::failed_precondition && done == is_pool);
+		CHECK(std::strstr(c.first_error()->text, is_pool
+				  ? "a pool is destroyed in use: "
+				  : "a queue is destroyed in use: "));
+	}
+}
+
 // ---- the end of a coordinator
 
 void
@@ -1534,6 +1562,7 @@ const named_case cases[] = {
 	CASE(looper_in_itself), CASE(holds), CASE(tasks), CASE(posts),
 	CASE(pools), CASE(answers), CASE(pool_in_use), CASE(pool_left), CASE(reactors), CASE(queues),
 	CASE(queue_left), CASE(queue_watched), CASE(queue_in_use),
+	CASE(in_use_on_loop),
 	CASE(destructor_joins), CASE(moved), CASE(handles_last), CASE(queues_last), CASE(scopes),
 	CASE(reports),
 	CASE(straggler), CASE(destroyed_inside), CASE(destroyed_beside),
