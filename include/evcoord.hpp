@@ -34,6 +34,7 @@
 #include <exception>
 #include <functional>
 #include <initializer_list>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <new>
@@ -1874,13 +1875,7 @@ public:
 	operator=(const task &) = delete;
 
 	/* cancelled after the stop. */
-	status
-	begin(reactor_ref r) noexcept
-	{
-		t_.arg = this;
-		quiet_ = false;
-		return evc_task_begin(r.get(), &t_, &class_);
-	}
+	status begin(reactor_ref r) noexcept { return begin_as(r, &class_); }
 	void end() noexcept { evc_task_end(&t_); }
 	bool in_flight() const noexcept { return reactor().get() != nullptr; }
 	reactor_ref reactor() const noexcept { return evc_task_reactor(&t_); }
@@ -1896,6 +1891,15 @@ public:
 protected:
 	task() noexcept = default;
 	~task() { evc_task_end(&t_); }
+	status
+	begin_as(reactor_ref r, const evc_task_class *k) noexcept
+	{
+		t_.arg = this;
+		quiet_ = false;
+		return evc_task_begin(r.get(), &t_, k);
+	}
+
+	static const evc_task_class class_;
 
 private:
 	static D *
@@ -1959,7 +1963,6 @@ private:
 		return k;
 	}
 
-	static const evc_task_class class_;
 	evc_task t_{};
 	/* describe() has thrown, and is not asked again */
 	bool quiet_ = false;
@@ -2834,16 +2837,46 @@ struct root {
 	struct promise_type : task<promise_type> {
 		std::string kept;
 		const char *name;
+		const evc_task_class *named;
 
 		static constexpr const char *task_name = "coroutine";
 
 		template <class C>
 		promise_type(const C &, const char *n)
-			: kept(or_empty(n)), name(kept.c_str()) {}
+			: kept(or_empty(n)), name(kept.c_str()),
+			  named(class_of(kept)) {}
+		status
+		begin(reactor_ref r) noexcept { return begin_as(r, named); }
 		void
 		describe(char *buf, std::size_t n) const
 		{
-			std::snprintf(buf, n, "%s", name);
+			if (named == &class_)
+				std::snprintf(buf, n, "%s", name);
+		}
+		/* The first names have a class each: a loop counts the tasks of
+		   a limited number of classes, and the memory stays. */
+		static const evc_task_class *
+		class_of(const std::string &name)
+		{
+			static auto *all =
+				new std::map<std::string, evc_task_class>;
+			static std::mutex *m = new std::mutex;
+			static thread_local const evc_task_class *last =
+				&class_;
+
+			if (name == last->name)
+				return last;
+			std::lock_guard<std::mutex> l(*m);
+			auto i = all->find(name);
+
+			if (i == all->end() && (all->size() == 8 ||
+						name.empty()))
+				return &class_;
+			if (i == all->end()) {
+				i = all->emplace(name, class_).first;
+				i->second.name = i->first.c_str();
+			}
+			return last = &i->second;
 		}
 		root
 		get_return_object() noexcept

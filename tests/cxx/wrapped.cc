@@ -1189,7 +1189,7 @@ coroutines_stopped()
 							    p, n)));
 		for (int i = 0; i < turns; i++)
 			ev_run(loop(), EVRUN_NOWAIT);
-		CHECK(c.report().find("coroutine") != std::string::npos);
+		CHECK(c.report().find("task \"waits\"") != std::string::npos);
 		c.request_stop();
 		CHECK(c.run() && n == WAITS * 2 && n_live == 1);
 	}
@@ -1458,6 +1458,29 @@ coroutine_shares()
 	CHECK(c.run() && n == 1 && turns == 3 && q.size() == 0);
 }
 
+// Eight names have a class of tasks each; tasks with others have a common one.
+void
+coroutine_names()
+{
+	coordinator c(loop());
+	places p(c);
+	std::atomic<int> n{ 0 };
+	std::string report;
+
+	for (int round = 0; round < 2; round++)
+		for (int i = 0; i < 20; i++)
+			CHECK(spawn(c.home(), ("co " + std::to_string(i))
+				    .c_str(), waits(FOR_ITEM, c.home(), p, n)));
+	CHECK(spawn(c.home(), nullptr, waits(FOR_STOP, c.home(), p, n)));
+	report = c.report();
+	for (const char *each : { "task \"co 0\"", "task \"co 7\"",
+				  "task \"coroutine\"" })
+		CHECK(report.find(each) != std::string::npos);
+	CHECK(report.find("task \"co 8\"") == std::string::npos);
+	c.request_stop();
+	CHECK(c.run() && n == 41 && n_live == 1);
+}
+
 void
 coroutine_fails()
 {
@@ -1577,6 +1600,7 @@ const named_case cases[] = {
 	CASE(coroutine_ends_elsewhere), CASE(coroutine_does_not_look),
 	CASE(coroutines_destroyed), CASE(coroutines_freed), CASE(descriptors),
 	CASE(coroutine_queues), CASE(coroutine_answers),
+	CASE(coroutine_names),
 	CASE(coroutine_shares),
 #endif
 };
