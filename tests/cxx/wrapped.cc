@@ -1004,8 +1004,8 @@ stop_tokens()
 	CHECK(c.join() || true);
 }
 
-// As evcoord-cxx(7) has it.  The join does not wait for what is done before the
-// thread is a member, and the guard hears of an exception.
+// As evcoord-cxx(7) has it: the hold keeps joins until the thread is a member, and
+// the guard hears of an exception.
 void
 jthreads()
 {
@@ -1014,13 +1014,14 @@ jthreads()
 		fails = false;
 #endif
 		coordinator c;
-		std::atomic<bool> go{ false }, ended{ false };
+		std::atomic<bool> go{ false }, in{ false }, ended{ false };
 		verdict v;
 		std::jthread other([&, begins = hold(c, "other")]
 				   (std::stop_token t) mutable {
 			await(go);
-			(void)c.register_this_thread("other");
+			CHECK(c.register_this_thread("other"));
 			begins.end();
+			in = true;
 			(void)c.guard("other", [&] {
 #ifdef EVCOORD_EXCEPTIONS
 				if (fails)
@@ -1036,6 +1037,7 @@ jthreads()
 
 		CHECK(!evc_all_stopped(c.get()));
 		go = true;
+		await(in);
 		if (!fails)
 			c.request_stop();
 		else
