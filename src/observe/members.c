@@ -267,21 +267,20 @@ static void
 add_counted_tasks(struct evc__snapshot *s, const evc_reactor *r, unsigned round)
 {
 	const struct evc__task_count *k = r->count;
-	unsigned i;
 
 	for (; k < r->count + TASK_CLASSES + 1; k++) {
 		const evc_task_class *cls = sync_load(&k->cls);
 		uint32_t n = sync_load(&k->n), left = n;
+		const struct evc__task_text *x;
 		evc_member_info *to;
+		unsigned i = 0;
+		double age;
 
-		for (i = 0; i < TASK_TEXTS && left > 0; i++) {
-			double age;
-			const struct evc__task_text *x =
-				evc__task_text(r, i, k, n, &age);
-
-			to = x != NULL ? next_info(s) : NULL;
+		while (left > 0 && (x = evc__task_text_next(r, &i, k, n,
+							    &age)) != NULL) {
+			to = next_info(s);
 			if (to == NULL)
-				continue;
+				return;
 			name_task(to, r, cls, x->text, round);
 			to->ticks = 1;
 			to->age = age;

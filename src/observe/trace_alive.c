@@ -84,16 +84,14 @@ add_tasks(struct walk *k, const evc_reactor *r, const struct evc__task_count *of
 	uint32_t n = sync_load(&of->n), left = n;
 	char many[TRACE_MORE];
 	struct text t = evc__text_in(many, sizeof many);
-	unsigned i;
+	const struct evc__task_text *x;
+	unsigned i = 0;
+	double age;
 
-	for (i = 0; i < TASK_TEXTS && left > 0; i++) {
-		double age = 0;
-		const struct evc__task_text *x =
-			evc__task_text(r, i, of, n, &age);
+	while (left > 0 &&
+	       (x = evc__task_text_next(r, &i, of, n, &age)) != NULL) {
 		uint64_t ns = age > 0 ? (uint64_t)(age * 1e9) : 0;
 
-		if (x == NULL)
-			continue;
 		add_record(k, EVC_TASK, ++k->n_tasks, name, x->text, 0,
 			   known_since(k->c, ns < k->t->now ? k->t->now - ns :
 							      0));

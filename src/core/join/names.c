@@ -105,20 +105,27 @@ add_posts(struct names *a, const evc_reactor *r)
 /* An end of a task since the loop made the texts may have been the end of one of
    these. */
 const struct evc__task_text *
-evc__task_text(const evc_reactor *r, unsigned i,
-	       const struct evc__task_count *k, uint32_t n, double *ret_age)
+evc__task_text_next(const evc_reactor *r, unsigned *i,
+		    const struct evc__task_count *k, uint32_t n,
+		    double *ret_age)
 {
 	const struct evc__task_texts *x = &r->texts;
 	uint64_t w = sync_load_sc(&r->c->word), now;
 
-	if (i >= x->n || x->of[i].count != k || x->of[i].n != n ||
-	    !(w & WORD_FLAG) || x->stop != WORD_STOP_NUMBER(w) ||
+	if (!(w & WORD_FLAG) || x->stop != WORD_STOP_NUMBER(w) ||
 	    x->n_after != sync_load_relaxed(&r->n_after))
 		return NULL;
-	now = evc__now(r->c);
-	*ret_age = x->of[i].age +
-		   (now > x->ns ? (double)(now - x->ns) / 1e9 : 0);
-	return &x->of[i];
+	while (*i < x->n) {
+		const struct evc__task_text *y = &x->of[(*i)++];
+
+		if (y->count != k || y->n != n)
+			continue;
+		now = evc__now(r->c);
+		*ret_age = y->age +
+			   (now > x->ns ? (double)(now - x->ns) / 1e9 : 0);
+		return y;
+	}
+	return NULL;
 }
 
 /* " (192.0.2.1:4711, 6.2 s; 192.0.2.2:80, 5.9 s)": the oldest of the n tasks of
@@ -127,18 +134,15 @@ static void
 add_texts(struct names *a, const evc_reactor *r,
 	  const struct evc__task_count *k, uint32_t n)
 {
+	const struct evc__task_text *y;
 	const char *mark = " (";
-	unsigned i;
+	unsigned i = 0;
+	double age;
 
-	for (i = 0; i < TASK_TEXTS; i++) {
-		double age;
-		const struct evc__task_text *y =
-			evc__task_text(r, i, k, n, &age);
+	while ((y = evc__task_text_next(r, &i, k, n, &age)) != NULL) {
 		char one_text[96];
 		struct text o = evc__lines_in(one_text, sizeof one_text);
 
-		if (y == NULL)
-			continue;
 		evc__text_fmt(&o, "%s%s%s%.1f s", mark, y->text,
 			      y->text[0] != '\0' ? ", " : "", age);
 		if (o.len >= sizeof one_text || o.len + 1 > room_left(a))

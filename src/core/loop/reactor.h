@@ -44,11 +44,13 @@ struct evc__task_texts {
 	} of[TASK_TEXTS]; /* the oldest tasks, the oldest first */
 };
 
-/* Lock held, any thread: text i of r, when it is about one of the n tasks that
-   class k has now, and the present age of this task; else NULL. */
-const struct evc__task_text *evc__task_text(const evc_reactor *r, unsigned i,
-					    const struct evc__task_count *k,
-					    uint32_t n, double *ret_age);
+/* Lock held, any thread: from text *i of r on, the next one about one of the n
+   tasks that class k has now, and the present age of this task; *i goes behind
+   that text.  NULL: there is none. */
+const struct evc__task_text *
+evc__task_text_next(const evc_reactor *r, unsigned *i,
+		    const struct evc__task_count *k, uint32_t n,
+		    double *ret_age);
 
 /* The lists of a reactor's tasks, in the order of the tasks' begin. */
 #define TASK_LISTS 4
