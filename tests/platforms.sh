@@ -10,8 +10,8 @@
 #   llhttp  the server on that parser, of Debian's package node-llhttp
 #   musl, i686, arm64
 #           a build without a warning; libev and check are built from Debian's
-#           sources.  The tests run, under qemu-user where that is needed, but
-#           for those that tests/sanitizer-exclusions names for musl and qemu
+#           sources.  The tests run, for arm64 under qemu-user, but for those
+#           that tests/sanitizer-exclusions names for musl, 32bits and qemu
 #   wrap    a release archive as a subproject of a program that meson builds
 #   deb     make deb, lintian, and the tests of the packages in a new Debian
 # The environment has MAKE and EVC_TOP_SRCDIR.
@@ -145,17 +145,25 @@ musl)
 	;;
 i686|arm64)
 	case $part in
-	i686) host=i686-linux-gnu emulator=qemu-i386 ;;
-	arm64) host=aarch64-linux-gnu emulator=qemu-aarch64 ;;
+	i686) host=i686-linux-gnu tool= emulator= loader=ld-linux.so.2 ;;
+	arm64) host=aarch64-linux-gnu tool=qemu emulator=qemu-aarch64
+		loader=ld-linux-aarch64.so.1 ;;
 	esac
 	needs $host-gcc cmake apt-get dpkg-source $emulator
 	fresh
+	# The loader and the C library must be of one version, so neither is this
+	# system's own, which may have them for that machine, too.
+	libc=/usr/$host/lib
+	flags="-Wl,-rpath,$libc,--dynamic-linker,$libc/$loader"
+	echo 'int main(void) { return 0; }' >one.c
+	$host-gcc one.c -o one $flags || exit 1
+	$emulator ./one || skip "no programs of that machine run here"
 	libraries $host-gcc $host
 	configured --host=$host CC=$host-gcc CPPFLAGS="-isystem $work/include" \
-		LDFLAGS="-L$work/lib -Wl,-rpath,$work/lib"
-	EVC_TOOL=qemu EVC_QEMU="$emulator -L /usr/$host"
+		LDFLAGS="-L$work/lib -Wl,-rpath,$work/lib $flags"
+	EVC_TOOL=$tool EVC_QEMU=$emulator
 	export EVC_TOOL EVC_QEMU
-	tried qemu
+	tried "${tool:-32bits}"
 	;;
 wrap)
 	needs meson ninja
