@@ -19,8 +19,8 @@ evc__ns(double seconds)
 		return 0;
 	if (seconds >= 9e9)
 		return SYNC_FOREVER;
-	/* Less than a nanosecond becomes 0. */
-	return (uint64_t)(seconds * 1e9);
+	/* To the nearest: the product may be a little below what was meant. */
+	return (uint64_t)(seconds * 1e9 + 0.5);
 }
 
 uint64_t

@@ -139,6 +139,12 @@ static const struct syscall_name calls[] = {
 	{ __NR_recvmmsg_time64, "recvmmsg" },
 	{ __NR_rt_sigtimedwait_time64, "rt_sigtimedwait" },
 #endif
+#ifdef __NR_socketcall
+	CALL(socketcall),
+#endif
+#ifdef __NR_ipc
+	CALL(ipc),
+#endif
 #ifdef __NR_fcntl64
 	{ __NR_fcntl64, "fcntl" },
 #endif

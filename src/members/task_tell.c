@@ -110,6 +110,7 @@ describe_task(evc_reactor *r, const struct evc__frame *f, const evc_task *t,
 	struct evc__busy busy;
 
 	memset(to, 0, sizeof *to);
+	to->task = t;
 	to->count = k;
 	to->n = sync_load_relaxed(&k->n);
 	to->age = evc__reactor_now(r) - t->since_;

@@ -240,6 +240,22 @@ name_task(evc_member_info *i, const evc_reactor *r, const evc_task_class *k,
 	evc__text_add(&where, evc__tasks_wrong(r));
 }
 
+/* What the copy of r's texts says of this task of it. */
+static const char *
+text_of(const evc_reactor *r, const evc_task *t)
+{
+	const struct evc__task_count *k = t->count_;
+	const struct evc__task_text *x;
+	unsigned i = 0;
+	double age;
+
+	while ((x = evc__task_text_next(r, &i, k, sync_load_relaxed(&k->n),
+					&age)) != NULL)
+		if (x->task == t)
+			return x->text;
+	return "";
+}
+
 /* On the loop's own thread: each task. */
 static void
 add_own_tasks(struct evc__snapshot *s, const evc_reactor *r, unsigned round)
@@ -254,7 +270,7 @@ add_own_tasks(struct evc__snapshot *s, const evc_reactor *r, unsigned round)
 			i = next_info(s);
 			if (i == NULL)
 				return;
-			name_task(i, r, t->class_, "", round);
+			name_task(i, r, t->class_, text_of(r, t), round);
 			i->flags = t->class_->flags;
 			i->ticks = 1;
 			i->age = evc__reactor_now(r) - t->since_;

@@ -36,6 +36,7 @@ struct evc__task_texts {
 	unsigned n;
 	uint64_t ns;       /* time of the copy */
 	struct evc__task_text {
+		const evc_task *task; /* not to be followed */
 		const struct evc__task_count *count;
 		uint32_t n;    /* tasks of the class when the copy was made: a
 				  later end of a task makes the text stale */

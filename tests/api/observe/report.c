@@ -353,9 +353,13 @@ START_TEST(tasks_of_a_stop_say_what_and_how_old_they_are)
 	ck_assert_double_ge(age, 0);
 	ck_assert_double_lt(age, 60);
 	ck_assert_uint_eq(times_in(elsewhere(report_plain, c), "task \""), 4);
+	/* On the loop's own thread each of them stands alone. */
+	ck_assert_uint_eq(times_in(report(c), "task \"connection\" on "), 7);
+	ck_assert_uint_eq(times_in(report(c), " on home (fd 10"), 4);
 	/* The text may be that of a task that ends: none is shown then. */
 	evc_task_end(&k[6].task);
 	HAS(elsewhere(report_plain, c), "\n  6 tasks \"connection\" on home\n");
+	ck_assert_uint_eq(times_in(report(c), "(fd "), 0);
 	for (i = 0; i < 6; i++)
 		evc_task_end(&k[i].task);
 	OK(evc_run(c, NULL, NULL));

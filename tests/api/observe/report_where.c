@@ -15,7 +15,7 @@
 
 /* ---- threads ---- */
 
-/* A member that is blocked in recv(2) until somebody writes. */
+/* A member that is blocked in read(2) until somebody writes. */
 struct receiver {
 	int fd[2];
 	bool blocks_all; /* signals */
@@ -34,7 +34,7 @@ receive(evc_coord *c, void *arg)
 	if (r->blocks_all)
 		pthread_sigmask(SIG_SETMASK, &all, NULL);
 	atomic_store(&r->tid, own_tid());
-	while (recv(r->fd[0], &byte, 1, 0) != 1)
+	while (read(r->fd[0], &byte, 1) != 1)
 		;
 	return 0;
 }
@@ -67,7 +67,7 @@ START_TEST(state_and_system_call_are_the_kernels)
 	/* before a stop nobody asks the kernel */
 	ck_assert_ptr_null(strstr(report(c), "kernel: "));
 	OK(evc_request_stop(c, 0, NULL));
-	HAS(line_with(report(c), "kernel: ", NULL), "kernel: S in recvfrom");
+	HAS(line_with(report(c), "kernel: ", NULL), "kernel: S in read");
 	receiver_end(&r, c);
 }
 END_TEST
@@ -548,7 +548,7 @@ START_TEST(the_helper_in_ended_of_a_scope)
 	until_asleep(atomic_load(&r.tid));
 	HAS(report(c), "hook \"ended\" on helper thread, live\n");
 	HAS(line_with(strstr(report(c), "hook \"ended\""), "kernel: ", NULL),
-	    "kernel: S in recvfrom");
+	    "kernel: S in read");
 	ck_assert_int_eq(send(r.fd[1], "x", 1, 0), 1);
 	OK(evc_join(c, NULL, NULL));
 	ck_assert_ptr_null(strstr(report(c), "hook \"ended\""));
