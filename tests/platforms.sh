@@ -145,8 +145,8 @@ musl)
 	;;
 i686|arm64)
 	case $part in
-	i686) host=i686-linux-gnu tool= emulator= loader=ld-linux.so.2 ;;
-	arm64) host=aarch64-linux-gnu tool=qemu emulator=qemu-aarch64
+	i686) host=i686-linux-gnu under=32bits emulator= loader=ld-linux.so.2 ;;
+	arm64) host=aarch64-linux-gnu under=qemu emulator=qemu-aarch64
 		loader=ld-linux-aarch64.so.1 ;;
 	esac
 	needs $host-gcc cmake apt-get dpkg-source $emulator
@@ -161,9 +161,9 @@ i686|arm64)
 	libraries $host-gcc $host
 	configured --host=$host CC=$host-gcc CPPFLAGS="-isystem $work/include" \
 		LDFLAGS="-L$work/lib -Wl,-rpath,$work/lib $flags"
-	EVC_TOOL=$tool EVC_QEMU=$emulator
+	EVC_TOOL=$under EVC_QEMU=$emulator
 	export EVC_TOOL EVC_QEMU
-	tried "${tool:-32bits}"
+	tried $under
 	;;
 wrap)
 	needs meson ninja

@@ -615,7 +615,7 @@ scripted_clock(void *arg)
 static MAYBE_UNUSED void
 scripted_advance(double seconds)
 {
-	atomic_fetch_add(&scripted_ns, (uint64_t)(seconds * 1e9));
+	atomic_fetch_add(&scripted_ns, (uint64_t)(seconds * 1e9 + 0.5));
 }
 
 /*

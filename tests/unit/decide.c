@@ -235,7 +235,7 @@ plus(uint64_t t, double seconds)
 {
 	if (seconds <= 0)
 		return t;
-	return seconds > 1e6 ? NEVER : t + (uint64_t)(seconds * 1e9);
+	return seconds > 1e6 ? NEVER : t + (uint64_t)(seconds * 1e9 + 0.5);
 }
 
 /* When is that member late?  Each says so for itself; the join has to wait for

@@ -326,7 +326,7 @@ static const char *const names[] = {
 	"<svg> & \"quotes\" 'too' ]]>",
 	"tab\tand\nline",
 	"\x01\x0b\x1f\x7f",
-	"gr\xc3\xb6\xc3\x9f""e \xf0\x9f\x90\xa2",
+	"gr\303\266\303\237e \xf0\x9f\x90\xa2",
 	"bad \xff\xfe \xc0\xaf \xed\xa0\x80",
 	"no character \xef\xbf\xbe\xef\xbf\xbf",
 	"cut \xe2\x82",
