@@ -129,7 +129,7 @@ START_TEST(waits_end_also_when_the_clusters_loop_hangs)
 {
 	struct ev_loop *loop = ev_loop_new(0);
 	evc_coord *c = with_budget(loop, 0.3);
-	struct fetcher f = { NULL };
+	struct fetcher f = { 0 };
 	pthread_t t;
 
 	f.cl = with_deaf(c, &f.r);
