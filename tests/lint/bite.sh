@@ -114,12 +114,16 @@ bites seam "$file" $file 'static void p(pthread_mutex_t *m) { pthread_mutex_lock
 bites seam "$file" $file 'static int p(struct timespec *t) { return clock_gettime(0, t); }'
 bites seam "$file" $file 'static void p(void) { syscall(SYS_futex, 0); }'
 bites seam "$file" $file 'static void p(void) { __sync_synchronize(); }'
-bites seam "in planted" $file \
-	'static _Atomic int p; int planted(void); int planted(void) { return p++; }'
-bites seam "in planted" $file \
-	'static _Atomic int p; int planted(void); int planted(void) { return p; }'
-bites seam "in planted" $file \
-	'static _Atomic int p; void planted(void); void planted(void) { p = 1; }'
+case $(${CC:-cc} --version) in
+*Free\ Software\ Foundation*)
+	bites seam "in planted" $file \
+		'static _Atomic int p; int planted(void); int planted(void) { return p++; }'
+	bites seam "in planted" $file \
+		'static _Atomic int p; int planted(void); int planted(void) { return p; }'
+	bites seam "in planted" $file \
+		'static _Atomic int p; void planted(void); void planted(void) { p = 1; }'
+	;;
+esac
 
 command -v musl-gcc >/dev/null && bites platforms strerrordesc_np $file \
 	'const char *p(int e); const char *p(int e) { return strerrordesc_np(e); }'
@@ -169,7 +173,7 @@ bites bounds "way[MOST_OF_IT]" $file \
 edited bounds "left[EVC_VALUE_DEPTH]" src/wire/walk.c \
 	's/depth >= EVC_VALUE_DEPTH/depth >= w->most/'
 
-bites headers "unused" include/evcoord/join.h 'static int p;'
+bites headers "unused" include/evcoord/join.h 'static int unused;'
 bites headers "version.h" include/evcoord/version.h \
 	'#undef EVC_VERSION_PATCH
 #define EVC_VERSION_PATCH 99'
