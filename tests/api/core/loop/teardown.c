@@ -199,23 +199,26 @@ START_TEST(whatever_it_does)
 }
 END_TEST
 
-static atomic_int let_go;
+static atomic_int hangs, let_go;
 
 static void
 hang(struct place *p)
 {
 	(void)p;
+	atomic_store(&hangs, 1);
 	while (!atomic_load(&let_go))
 		t_sleep(0.001);
 }
 
 START_TEST(one_that_hangs_is_late)
 {
-	evc_join_opts opts = { .grace = 0.05, .flags = EVC_JOIN_STOP_FIRST };
+	evc_join_opts opts = { .grace = 0.05 };
 	struct place p = { .then = hang };
 	evc_coord *c = start(&p, 0);
 	evc_verdict v;
 
+	OK(evc_request_stop(c, 0, NULL));
+	UNTIL(atomic_load(&hangs) == 1);
 	ck_assert_int_eq(evc_join(c, &opts, &v), EVC_DEADLINE_EXCEEDED);
 	ck_assert_str_eq(v.error.text, "still running: place");
 	atomic_store(&let_go, 1);
