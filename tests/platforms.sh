@@ -11,7 +11,7 @@
 #   musl, i686, arm64
 #           a build without a warning; libev and check are built from Debian's
 #           sources.  The tests run, for arm64 under qemu-user, but for those
-#           that tests/sanitizer-exclusions names for musl, 32bits and qemu
+#           that tests/sanitizer-exclusions names for musl and qemu
 #   wrap    a release archive as a subproject of a program that meson builds
 #   deb     make deb, lintian, and the tests of the packages in a new Debian
 # The environment has MAKE and EVC_TOP_SRCDIR.
@@ -145,8 +145,8 @@ musl)
 	;;
 i686|arm64)
 	case $part in
-	i686) host=i686-linux-gnu under=32bits emulator= loader=ld-linux.so.2 ;;
-	arm64) host=aarch64-linux-gnu under=qemu emulator=qemu-aarch64
+	i686) host=i686-linux-gnu emulator= loader=ld-linux.so.2 ;;
+	arm64) host=aarch64-linux-gnu emulator=qemu-aarch64
 		loader=ld-linux-aarch64.so.1 ;;
 	esac
 	needs $host-gcc cmake apt-get dpkg-source $emulator
@@ -161,9 +161,9 @@ i686|arm64)
 	libraries $host-gcc $host
 	configured --host=$host CC=$host-gcc CPPFLAGS="-isystem $work/include" \
 		LDFLAGS="-L$work/lib -Wl,-rpath,$work/lib $flags"
-	EVC_TOOL=$under EVC_QEMU=$emulator
+	EVC_TOOL=${emulator:+qemu} EVC_QEMU=$emulator
 	export EVC_TOOL EVC_QEMU
-	tried $under
+	tried "$EVC_TOOL"
 	;;
 wrap)
 	needs meson ninja

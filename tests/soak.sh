@@ -16,8 +16,8 @@
 # It prints what ran and how long; all that was said is in soak/NAME.log.
 #
 # EVC_SOAK_STEPS names those that run alone, as they stand in the table at its
-# end.  Run in the build folder.  The environment has MAKE, CMARK and VALGRIND; the
-# arguments are the tests that take a time.
+# end.  Run in the build folder.  The environment has MAKE, CMARK and VALGRIND;
+# the arguments are the tests that take a time.
 
 seconds=${EVC_SOAK_SECONDS:-120}
 mkdir -p soak || exit 99

@@ -249,11 +249,12 @@ text_of(const evc_reactor *r, const evc_task *t)
 	unsigned i = 0;
 	double age;
 
-	while ((x = evc__task_text_next(r, &i, k, sync_load_relaxed(&k->n),
-					&age)) != NULL)
-		if (x->task == t)
-			return x->text;
-	return "";
+	while (i < r->texts.n && r->texts.of[i].task != t)
+		i++;
+	if (i == r->texts.n)
+		return "";
+	x = evc__task_text_next(r, &i, k, sync_load_relaxed(&k->n), &age);
+	return x != NULL && x->task == t ? x->text : "";
 }
 
 /* On the loop's own thread: each task. */

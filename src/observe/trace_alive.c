@@ -5,6 +5,7 @@
  * Called by: trace_lanes.c.
  * Locks: the lock of each coordinator of the tree, taken.
  */
+#include "base/deadline.h"
 #include "base/text.h"
 #include "core/core.h"
 #include "core/join/join.h"
@@ -90,7 +91,7 @@ add_tasks(struct walk *k, const evc_reactor *r, const struct evc__task_count *of
 
 	while (left > 0 &&
 	       (x = evc__task_text_next(r, &i, of, n, &age)) != NULL) {
-		uint64_t ns = age > 0 ? (uint64_t)(age * 1e9) : 0;
+		uint64_t ns = evc__ns(age);
 
 		add_record(k, EVC_TASK, ++k->n_tasks, name, x->text, 0,
 			   known_since(k->c, ns < k->t->now ? k->t->now - ns :

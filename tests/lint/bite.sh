@@ -114,16 +114,14 @@ bites seam "$file" $file 'static void p(pthread_mutex_t *m) { pthread_mutex_lock
 bites seam "$file" $file 'static int p(struct timespec *t) { return clock_gettime(0, t); }'
 bites seam "$file" $file 'static void p(void) { syscall(SYS_futex, 0); }'
 bites seam "$file" $file 'static void p(void) { __sync_synchronize(); }'
-case $(${CC:-cc} --version) in
-*Free\ Software\ Foundation*)
+if by_gcc; then
 	bites seam "in planted" $file \
 		'static _Atomic int p; int planted(void); int planted(void) { return p++; }'
 	bites seam "in planted" $file \
 		'static _Atomic int p; int planted(void); int planted(void) { return p; }'
 	bites seam "in planted" $file \
 		'static _Atomic int p; void planted(void); void planted(void) { p = 1; }'
-	;;
-esac
+fi
 
 command -v musl-gcc >/dev/null && bites platforms strerrordesc_np $file \
 	'const char *p(int e); const char *p(int e) { return strerrordesc_np(e); }'

@@ -12,6 +12,14 @@ tmp=$(mktemp -d) || exit 99
 trap 'rm -rf "$tmp"' EXIT
 trap 'exit 99' HUP INT TERM
 
+# by_gcc: is the C compiler gcc?  It alone writes down what it made of a program.
+by_gcc() {
+	case $(${CC:-cc} --version 2>/dev/null) in
+	*Free\ Software\ Foundation*) ;;
+	*) return 1 ;;
+	esac
+}
+
 # broken WHAT...: one more breach.  It is noted in a file, for the end of a
 # pipeline runs in a shell of its own.
 broken() {

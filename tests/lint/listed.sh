@@ -43,6 +43,8 @@ awk '
 			print "thread", file ":" name
 		if (/t_under_valgrind/)
 			print "valgrind", file ":" name
+		if (/t_under_qemu/)
+			print "qemu", file ":" name
 	}' $(cat "$tmp/tests") </dev/null | sort -u >"$tmp/skips"
 awk '!/^#/ && NF { print $1, $2 }' tests/sanitizer-exclusions | sort -u \
 	>"$tmp/excluded"

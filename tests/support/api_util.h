@@ -612,10 +612,17 @@ scripted_clock(void *arg)
 	return atomic_load(&scripted_ns);
 }
 
+/* To the nearest, as the library reads its times. */
+static MAYBE_UNUSED uint64_t
+nanoseconds(double seconds)
+{
+	return (uint64_t)(seconds * 1e9 + 0.5);
+}
+
 static MAYBE_UNUSED void
 scripted_advance(double seconds)
 {
-	atomic_fetch_add(&scripted_ns, (uint64_t)(seconds * 1e9 + 0.5));
+	atomic_fetch_add(&scripted_ns, nanoseconds(seconds));
 }
 
 /*

@@ -68,7 +68,7 @@ stop_now(evc_coord *c)
 static MAYBE_UNUSED void
 at(double seconds)
 {
-	atomic_store(&scripted_ns, stop_ns + (uint64_t)(seconds * 1e9 + 0.5));
+	atomic_store(&scripted_ns, stop_ns + nanoseconds(seconds));
 }
 
 /* UNTIL, while time goes on, but not beyond so many seconds. */

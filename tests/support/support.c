@@ -393,6 +393,14 @@ t_under_valgrind(void)
 }
 
 bool
+t_under_qemu(void)
+{
+	const char *tool = getenv("EVC_TOOL");
+
+	return tool != NULL && strcmp(tool, "qemu") == 0;
+}
+
+bool
 t_under_tsan(void)
 {
 #ifdef __SANITIZE_THREAD__

@@ -27,6 +27,9 @@
 #define T_HUGE_STACK \
 	((SIZE_MAX >> (sizeof(size_t) > 4 ? 4 : 0)) & ~(size_t)0xffffff)
 
+/* A small stack: the least that a thread may have on arm64. */
+#define T_SMALL_STACK ((size_t)128 << 10)
+
 /* Seconds, on the monotonic clock. */
 double
 t_now(void);
@@ -135,12 +138,15 @@ void
 t_own_name(char name[16]);
 
 /*
- * Are we running under valgrind, the thread sanitizer, the address sanitizer?
+ * Are we running under valgrind, qemu, the thread sanitizer, the address
+ * sanitizer?
  * For the few tests that do what such a tool cannot follow; they print why
  * they are skipped, by T_SKIP, and return.
  */
 bool
 t_under_valgrind(void);
+bool
+t_under_qemu(void);
 bool
 t_under_tsan(void);
 bool

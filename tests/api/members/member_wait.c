@@ -213,7 +213,7 @@ START_TEST(ten_thousand_members_are_waited_for)
 
 	for (i = 0; i < MANY; i++) {
 		while (evc_thread_start(c, "one", returns_arg, &code,
-					&(evc_member_opts){ .stack = 131072 },
+					&(evc_member_opts){ .stack = T_SMALL_STACK },
 					&id[i]) < 0)
 			t_sleep(0.001);
 		/* Each hundredth is waited for at once, the rest later. */

@@ -90,7 +90,7 @@ begin_named(evc_coord *c, const char *name, evc_reactor *r, struct seen *s,
 	    struct job j)
 {
 	evc_call_opts o = { .name = name, .release = release, .no_wait = true,
-			    .stack = 128 << 10, .reactor = r,
+			    .stack = T_SMALL_STACK, .reactor = r,
 			    .done = r != NULL ? done : NULL };
 	struct job *copy = malloc(sizeof(*copy));
 	evc_status st;

@@ -71,7 +71,7 @@ static const size_t lefts[] = { 600,  1024, 2048,  3072,  4096,
 START_TEST(a_report_does_no_harm)
 {
 	static char buf[65536];
-	evc_member_opts o = { .stack = (size_t)128 << 10 };
+	evc_member_opts o = { .stack = T_SMALL_STACK };
 	struct deep d = { .left = lefts[_i] };
 	evc_coord *c;
 	evc_verdict v;

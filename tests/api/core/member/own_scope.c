@@ -376,7 +376,7 @@ END_TEST
 START_TEST(a_thousand_stop_one_after_the_other)
 {
 	const evc_member_opts small = { .flags = EVC_OWN_SCOPE,
-					.stack = 131072 };
+					.stack = T_SMALL_STACK };
 	static struct work w[1000];
 	evc_coord *c = new_coord(NULL);
 	int i, began;
