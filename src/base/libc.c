@@ -164,7 +164,8 @@ evc__signal_name(int signo)
 	defined EVC_SEAM
 /* The kernel lists the open descriptors of this process.  One that another
    thread opens after the list was read is not closed, unless it is
-   close-on-exec. */
+   close-on-exec.  One that is needs no action, which could be refused: the
+   number may be above the limit of descriptors by now. */
 int
 evc__own_close_from(posix_spawn_file_actions_t *a, int least)
 {
@@ -182,7 +183,7 @@ evc__own_close_from(posix_spawn_file_actions_t *a, int least)
 
 			d = (const struct sync_entry *)(buf + at);
 			fd = atoi(d->name);
-			if (fd >= least && fd != folder)
+			if (fd >= least && !sync_fd_is_cloexec(fd))
 				error = posix_spawn_file_actions_addclose(a, fd);
 		}
 	if (n < 0)

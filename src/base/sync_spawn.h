@@ -28,6 +28,9 @@
 /* 0, or -1 and errno when there is no such descriptor. */
 #define sync_fd_cloexec(fd) \
 	(SEAM_FAILS("fd_cloexec") ? -1 : fcntl((fd), F_SETFD, FD_CLOEXEC))
+/* Whether an exec closes it; no when there is no such descriptor. */
+#define sync_fd_is_cloexec(fd) \
+	((void)SEAM("fd_is_cloexec"), fcntl((fd), F_GETFD) == FD_CLOEXEC)
 
 /* Bare system calls: no cancellation points, and no signal if the other end is
    gone.  Number of bytes, 0 at the end, or -1 and errno; the first three never

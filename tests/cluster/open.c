@@ -755,6 +755,8 @@ START_TEST(a_fork_child_opens_its_own)
 
 	if (t_under_tsan())
 		T_SKIP("it allows no threads in a fork child of threads");
+	if (t_under_qemu())
+		T_SKIP("it makes no threads in a fork child of threads");
 	cl = open_with(c, "threads://1", &k);
 	evc_remote_free(schedule_add(cl, 1, 2));
 	OK(evc_cluster_join(cl, T_LIMIT));

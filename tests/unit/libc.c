@@ -3,7 +3,9 @@
  * Our own bodies of functions that not every C library has: they say what this
  * one says, where it has them.
  */
+#include <fcntl.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 
 #include "../support/api_util.h"
@@ -93,6 +95,20 @@ START_TEST(a_new_process_has_the_descriptors_below_alone)
 }
 END_TEST
 
+/* A limit that was lowered since then is no reason to start no process. */
+START_TEST(what_an_exec_closes_may_be_above_the_limit)
+{
+	struct rlimit limit;
+
+	ck_assert_int_eq(dup3(1, 500, O_CLOEXEC), 500);
+	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	limit.rlim_cur = 400;
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	ck_assert(child_has(3, 2));
+	ck_assert(!child_has(3, 500));
+}
+END_TEST
+
 START_TEST(a_list_that_cannot_be_read_is_an_error)
 {
 	posix_spawn_file_actions_t a;
@@ -110,4 +126,5 @@ END_TEST
 API_MAIN("libc", the_usual_errno_values_have_their_texts,
 	 all_signals_have_their_names,
 	 a_new_process_has_the_descriptors_below_alone,
+	 what_an_exec_closes_may_be_above_the_limit,
 	 a_list_that_cannot_be_read_is_an_error)

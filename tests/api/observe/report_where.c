@@ -63,6 +63,8 @@ START_TEST(state_and_system_call_are_the_kernels)
 	struct receiver r = { .blocks_all = false };
 	evc_coord *c = new_coord(NULL);
 
+	if (t_under_qemu())
+		T_SKIP("/proc shows the calls of the emulator");
 	receiver_begin(&r, c);
 	/* before a stop nobody asks the kernel */
 	ck_assert_ptr_null(strstr(report(c), "kernel: "));
@@ -107,6 +109,8 @@ START_TEST(the_stack_is_that_of_the_thread)
 	const char *at, *name;
 	Dl_info library;
 
+	if (t_under_qemu())
+		T_SKIP("a signal's frame is the emulator's");
 	if (t_under_tsan())
 		T_SKIP("to it, a handler runs when a call returns");
 	STACKS_BY(0);
@@ -199,6 +203,8 @@ START_TEST(a_thread_in_D_state_is_not_asked)
 	evc_coord *c;
 	char state[128] = "";
 
+	if (t_under_qemu())
+		T_SKIP("to it, vfork is a fork: nobody waits for the disk");
 	if (t_under_valgrind())
 		T_SKIP("its clone takes no such flags");
 	STACKS_BY(0);
@@ -539,6 +545,8 @@ START_TEST(the_helper_in_ended_of_a_scope)
 	evc_coord *c = new_coord(NULL), *s = NULL;
 	evc_scope_opts o = { .ended = receive_in_ended, .arg = &r };
 
+	if (t_under_qemu())
+		T_SKIP("/proc shows the calls of the emulator");
 	OK(socketpair(AF_UNIX, SOCK_STREAM, 0, r.fd));
 	OK(evc_scope_new(c, "db", &o, &s));
 	OK(evc_scope_ready(s));
@@ -779,6 +787,8 @@ START_TEST(the_stack_of_a_silent_loop_stands_with_it)
 	const char *at;
 	pthread_t t;
 
+	if (t_under_qemu())
+		T_SKIP("a signal's frame is the emulator's");
 	if (t_under_tsan())
 		T_SKIP("its stacks end where a system call begins");
 	STACKS_BY(0);

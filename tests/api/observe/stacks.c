@@ -4,11 +4,8 @@
  * functions of the program run, a smaller one where that was asked for.
  */
 #include "../../support/api_util.h"
-
 #include <ev.h>
 #include <stdatomic.h>
-
-#define SMALL ((size_t)64 << 10)
 
 static atomic_size_t seen; /* of the thread that was last looked at */
 static struct ev_loop *loop;
@@ -208,10 +205,10 @@ START_TEST(a_small_one_is_small)
 	size_t n;
 
 	begin();
-	kinds[_i].begin(SMALL);
+	kinds[_i].begin(T_SMALL_STACK);
 	n = size_seen();
 	/* Beside it there is room for thread-local data. */
-	ck_assert_msg(n >= SMALL && n < default_size(), "%s: %zu",
+	ck_assert_msg(n >= T_SMALL_STACK && n < default_size(), "%s: %zu",
 		      kinds[_i].name, n);
 	end();
 }

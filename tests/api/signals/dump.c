@@ -93,6 +93,8 @@ START_TEST(stacks_before_a_stop_when_asked_for)
 	struct guest g = { 0 };
 	evc_coord *c;
 
+	if (t_under_qemu())
+		T_SKIP("a signal's frame is the emulator's");
 	STACKS_BY(0);
 	c = new_coord(NULL);
 	OK(evc_thread_start(c, "works", stay, &g, NULL, NULL));
@@ -502,6 +504,8 @@ START_TEST(a_fork_child_may_have_one_of_its_own)
 	int status = -1;
 	pid_t pid;
 
+	if (t_under_qemu())
+		T_SKIP("it makes no threads in a fork child of threads");
 	if (t_under_tsan())
 		T_SKIP("it allows no threads in a fork child of threads");
 	c = new_coord(NULL);

@@ -247,7 +247,7 @@ START_TEST(a_thread_in_D_state_is_named)
 	evc_coord *c;
 	evc_verdict v;
 
-	if (t_under_valgrind())
+	if (t_under_valgrind() || t_under_qemu())
 		T_SKIP("it forks instead, and nobody waits");
 	c = new_coord(NULL);
 	deep_make(&d);

@@ -107,7 +107,7 @@ START_TEST(one_that_sleeps_in_D_state)
 	evc_coord *c;
 	evc_verdict v;
 
-	if (t_under_valgrind())
+	if (t_under_valgrind() || t_under_qemu())
 		T_SKIP("it forks instead, and nobody waits");
 	c = new_coord(NULL);
 	deep_make(&depth);
