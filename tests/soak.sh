@@ -15,10 +15,17 @@
 #   - each part of tests/platforms.sh: clang, musl, other machines, the packages
 # It prints what ran and how long; all that was said is in soak/NAME.log.
 #
-# EVC_SOAK_STEPS names those that run alone, as they stand in the table at its
-# end.  Run in the build folder.  The environment has MAKE, CMARK and VALGRIND;
-# the arguments are the tests that take a time.
+# EVC_SOAK_STEPS names those that run alone.  Run in the build folder.  The
+# environment has MAKE, CMARK and VALGRIND; the arguments are the tests that take
+# a time.
 
+parts='own llhttp musl i686 arm64 wrap deb clang'
+for name in $EVC_SOAK_STEPS; do
+	case " plain epoll asan tsan html valgrind $parts " in
+	*" $name "*) ;;
+	*) echo "soak: there is no step $name" >&2; exit 99 ;;
+	esac
+done
 seconds=${EVC_SOAK_SECONDS:-120}
 mkdir -p soak || exit 99
 long=$*
@@ -29,7 +36,7 @@ status=0
 step() {
 	name=$1
 	shift
-	case " ${EVC_SOAK_STEPS-$name} " in
+	case " ${EVC_SOAK_STEPS:-$name} " in
 	*" $name "*) ;;
 	*) return ;;
 	esac
@@ -79,12 +86,11 @@ if [ -n "$VALGRIND" ]; then
 else
 	step valgrind missing valgrind
 fi
-for part in own llhttp musl i686 arm64 wrap deb clang; do
+for part in $parts; do
 	# shellcheck disable=SC2086
 	step $part sh "$EVC_TOP_SRCDIR/tests/platforms.sh" $part \
 		$EVC_PLATFORM_TESTS
 done
-[ -n "$lines" ] || { echo "soak: there is no step $EVC_SOAK_STEPS" >&2; exit 99; }
 printf '\nsoak: %d seconds each\n%s' "$seconds" "$lines"
 [ $status = 0 ] && echo 'soak: all of these passed'
 exit $status
