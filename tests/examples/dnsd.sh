@@ -588,10 +588,10 @@ check "... which is no error" grep -q 'stop took .*: OK' "$tmp/out"
 
 echo "# a signal during the set-up"
 cp "$tmp/zone" "$tmp/zone.kept"
-awk 'BEGIN { while (i++ < 300000) print "many" i " IN A 192.0.2.1" }' \
+awk 'BEGIN { while (i++ < 100000) print "many" i " IN A 192.0.2.1" }' \
 	>>"$tmp/zone"
 # The signal is kept for half of the budget.
-"$bin/dnsd" -b 120 -z "$tmp/zone" -c "$tmp/control" >"$tmp/out" 2>"$tmp/err" &
+"$bin/dnsd" -b 600 -z "$tmp/zone" -c "$tmp/control" >"$tmp/out" 2>"$tmp/err" &
 server=$!
 check "it catches SIGTERM" until_true catches_term
 stop
