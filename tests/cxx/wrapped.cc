@@ -43,9 +43,9 @@ loop()
 }
 
 #ifdef EVCOORD_EXCEPTIONS
-constexpr bool throws = true;
-#else
-constexpr bool throws = false; // status::value ends the process
+[[maybe_unused]] constexpr bool throws = true;
+#else // status::value ends the process
+[[maybe_unused]] constexpr bool throws = false;
 #endif
 
 // ---- status, flags, results
