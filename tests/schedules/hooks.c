@@ -219,7 +219,7 @@ START_TEST(hooks_that_run_are_waited_for_by_free)
 	OK(evc_request_stop(c, 0, "stop"));
 	UNTIL(atomic_load(&g.in) == 1);
 	actor_begin(&f, do_free, c, NULL);
-	actor_sleeps(&f);
+	actor_waits(&f);
 	atomic_store(&g.open, 1);
 	OK(actor_end(&f));
 }
