@@ -27,6 +27,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <string.h>
+#include <unistd.h>
 
 /*
  * The part of an adapter that knows no host.  `reactor` is for the program,
@@ -37,6 +38,7 @@ struct evc_adapter {
 	evc_coord *c;
 	int fd;               /* the host watches it for reading */
 	pthread_t thread;     /* that of the attach */
+	pid_t pid;            /* that of the attach */
 	bool watched;         /* false: a turn was refused, so the host must not
 				 watch fd any more, which would stay readable */
 	bool running;         /* a run is in progress */
@@ -52,17 +54,56 @@ evc_adapter_open(struct evc_adapter *a, evc_coord *c, const char *name)
 	memset(a, 0, sizeof(*a));
 	a->c = c;
 	a->thread = pthread_self();
+	a->pid = getpid();
 	a->watched = true;
 	return evc_reactor_foreign(c, name, &a->fd, &a->reactor);
 }
 
-/* Undo evc_adapter_open when the host could not watch; the text `why` is for
-   evc_last_error. */
+/* An attach is refused; the text `why` is for evc_last_error. */
+static inline evc_status
+evc_adapter_refuse(evc_coord *c, const char *func, evc_status st,
+		   const char *why)
+{
+	return evc_refuse_setup(c, func, evc_refuse(st, "%s: %s", func, why));
+}
+
+/* Undo evc_adapter_open when the host could not watch. */
 static inline evc_status
 evc_adapter_fail(struct evc_adapter *a, const char *func, const char *why)
 {
 	evc_reactor_detach(a->reactor);
-	return evc_refuse(-EVC_RESOURCE_EXHAUSTED, "%s: %s", func, why);
+	return evc_adapter_refuse(a->c, func, -EVC_RESOURCE_EXHAUSTED, why);
+}
+
+/* Has a fork made a copy of the adapter, in a child?  The kernel's part of the
+   host may then be shared with the parent. */
+static inline bool
+evc_adapter_is_copy(const struct evc_adapter *a)
+{
+	return a->pid != getpid();
+}
+
+/* The begin of a detach, func by name: 0, or refused.  After 0 the adapter
+   takes fd off its host, and calls evc_adapter_detach.  The watch of a closed
+   descriptor cannot be taken out of an epoll set, and so not out of the
+   parent's. */
+static inline evc_status
+evc_adapter_leaving(struct evc_adapter *a, const char *func)
+{
+	const char *why = EVC_NULL_;
+
+	if (!pthread_equal(a->thread, pthread_self()))
+		why = "another thread's loop";
+	else if (a->turns > 0)
+		why = "inside one of its own callbacks";
+	else if (a->running)
+		why = "inside its run";
+	if (why != EVC_NULL_)
+		return evc_refuse(-EVC_FAILED_PRECONDITION, "%s: %s", func,
+				  why);
+	if (evc_adapter_is_copy(a))
+		close(a->fd);
+	return 0;
 }
 
 /* Detach the reactor.  A reactor that is gone already, because its coordinator
@@ -70,10 +111,9 @@ evc_adapter_fail(struct evc_adapter *a, const char *func, const char *why)
 static inline evc_status
 evc_adapter_detach(struct evc_adapter *a)
 {
-	if (a->turns == 0 && pthread_equal(a->thread, pthread_self()) &&
-	    evc_reactor_turn(a->reactor) < 0)
-		return 0;
-	return evc_reactor_detach(a->reactor);
+	return evc_reactor_host_runs(a->reactor, false) < 0 ?
+		       0 :
+		       evc_reactor_detach(a->reactor);
 }
 
 /* Has the run to turn its host, still? */

@@ -22,10 +22,12 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
 namespace evc_asio_ns = boost::asio;
+typedef boost::system::error_code evc_asio_error;
 #else
 #include <asio/io_context.hpp>
 #include <asio/posix/stream_descriptor.hpp>
 namespace evc_asio_ns = asio;
+typedef asio::error_code evc_asio_error;
 #endif
 
 /* The watch of one descriptor.  asio closes the descriptors it is given, so it
@@ -94,8 +96,8 @@ evc_asio_attach(evc_coord *c, const char *name,
 		evc_asio_ns::io_context &context, evc_asio **ret)
 {
 	if (ret == nullptr)
-		return evc_refuse(-EVC_INVALID_ARGUMENT,
-				  "evc_asio_attach: no result");
+		return evc_adapter_refuse(c, "evc_asio_attach",
+					  -EVC_INVALID_ARGUMENT, "no result");
 	*ret = nullptr;
 
 	std::unique_ptr<evc_asio> a(new (std::nothrow) evc_asio);
@@ -103,8 +105,8 @@ evc_asio_attach(evc_coord *c, const char *name,
 	int copy;
 
 	if (!a)
-		return evc_refuse(-EVC_RESOURCE_EXHAUSTED,
-				  "evc_asio_attach: no memory");
+		return evc_adapter_refuse(c, "evc_asio_attach",
+					  -EVC_RESOURCE_EXHAUSTED, "no memory");
 	st = evc_adapter_open(&a->adapter, c, name);
 	if (st < 0)
 		return st;
@@ -137,7 +139,7 @@ evc_asio_attach(evc_coord *c, const char *name,
 /*
  * Detach the context.  A call that is refused changes nothing.
  *
- * Thread:    that of the attach; not inside a callback of the library.
+ * Thread:    that of the attach; not inside evc_asio_run.
  * Ownership: a is gone after 0.  nullptr is fine.
  * Returns:   as evc_reactor_detach.
  * Since:     0.2
@@ -145,15 +147,21 @@ evc_asio_attach(evc_coord *c, const char *name,
 inline evc_status
 evc_asio_detach(evc_asio *a)
 {
-	evc_status st = a != nullptr ?
-				evc_adapter_detach(&a->adapter) : 0;
+	evc_status st = a != nullptr ? evc_adapter_leaving(&a->adapter,
+							   "evc_asio_detach") :
+				       0;
+	evc_asio_error ignored;
 
+	if (a != nullptr && st == 0)
+		st = evc_adapter_detach(&a->adapter);
 	if (a == nullptr || st < 0)
 		return st;
 	if (auto w = a->watch.lock()) {
 		w->owner = nullptr;
-		if (w->copy.is_open())
-			w->copy.close();
+		/* As evc_adapter_leaving does. */
+		if (evc_adapter_is_copy(&a->adapter) && w->copy.is_open())
+			::close(w->copy.native_handle());
+		w->copy.close(ignored);
 	}
 	delete a;
 	return 0;
@@ -190,8 +198,8 @@ evc_asio_run_once(evc_asio *a)
 
 /*
  * Run the context until the members have ended after a stop: in place of
- * io_context::run.  An io_context::stop by the program requests the stop.  An
- * exception that leaves a handler is the error EVC_ABORTED, requests the stop,
+ * io_context::run.  An io_context::stop by the program, before the run too,
+ * requests the stop; after the run the context is restarted.  An exception that leaves a handler is the error EVC_ABORTED, requests the stop,
  * and the run goes on.
  *
  * Thread:    that of the attach; not inside a handler of the context.
@@ -211,12 +219,13 @@ evc_asio_run(evc_asio *a, const evc_join_opts *opts, evc_verdict *ret_verdict)
 	if (st < 0)
 		return st;
 	while (evc_adapter_goes_on(&a->adapter)) {
-		if (a->context->stopped())
-			a->context->restart();
 		if (evc_asio_run_once(a))
 			evc_adapter_ended(
 				&a->adapter, 0, 0,
 				"io_context::stop by the application");
+		/* Not before the run: a stop may have come earlier. */
+		if (a->context->stopped())
+			a->context->restart();
 		/* Lost when there was no memory for its next wait. */
 		if (a->watch.expired())
 			a->adapter.watched = false;

@@ -49,13 +49,14 @@ evc_event_attach(evc_coord *c, const char *name, struct event_base *base,
 	evc_status st;
 
 	if (base == EVC_NULL_ || ret == EVC_NULL_)
-		return evc_refuse(-EVC_INVALID_ARGUMENT,
-				  "evc_event_attach: no base or no result");
+		return evc_adapter_refuse(c, "evc_event_attach",
+					  -EVC_INVALID_ARGUMENT,
+					  "no base or no result");
 	*ret = NULL;
 	e = EVC_CAST_(evc_event *, calloc(1, sizeof(*e)));
 	if (e == EVC_NULL_)
-		return evc_refuse(-EVC_RESOURCE_EXHAUSTED,
-				  "evc_event_attach: no memory");
+		return evc_adapter_refuse(c, "evc_event_attach",
+					  -EVC_RESOURCE_EXHAUSTED, "no memory");
 	st = evc_adapter_open(&e->adapter, c, name);
 	if (st < 0) {
 		free(e);
@@ -79,7 +80,7 @@ evc_event_attach(evc_coord *c, const char *name, struct event_base *base,
 /*
  * Detach the base.  A call that is refused changes nothing.
  *
- * Thread:    that of the attach; not inside a callback of the library.
+ * Thread:    that of the attach; not inside evc_event_run.
  * Ownership: e is gone after 0.  NULL is fine.
  * Returns:   as evc_reactor_detach.
  * Since:     0.2
@@ -89,8 +90,10 @@ evc_event_detach(evc_event *e)
 {
 	evc_status st;
 
-	if (e == EVC_NULL_)
-		return 0;
+	st = e != EVC_NULL_ ? evc_adapter_leaving(&e->adapter,
+						   "evc_event_detach") : 0;
+	if (e == EVC_NULL_ || st < 0)
+		return st;
 	event_del(e->event);
 	st = evc_adapter_detach(&e->adapter);
 	if (st < 0) {

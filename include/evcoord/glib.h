@@ -27,7 +27,7 @@ evc_glib_dispatch(GSource *source, GSourceFunc fn, gpointer data)
 
 	(void)fn;
 	(void)data;
-	if (evc_adapter_turn(&g->adapter))
+	if (evc_adapter_turn(&g->adapter) && g->loop != EVC_NULL_)
 		g_main_loop_quit(g->loop);
 	return g->adapter.watched ? TRUE : FALSE;
 }
@@ -54,13 +54,13 @@ evc_glib_attach(evc_coord *c, const char *name, GMainContext *context,
 	evc_status st;
 
 	if (ret == EVC_NULL_)
-		return evc_refuse(-EVC_INVALID_ARGUMENT,
-				  "evc_glib_attach: no result");
+		return evc_adapter_refuse(c, "evc_glib_attach",
+					  -EVC_INVALID_ARGUMENT, "no result");
 	*ret = NULL;
 	if (!g_main_context_acquire(context))
-		return evc_refuse(-EVC_FAILED_PRECONDITION,
-				  "evc_glib_attach: another thread runs the "
-				  "context");
+		return evc_adapter_refuse(c, "evc_glib_attach",
+					  -EVC_FAILED_PRECONDITION,
+					  "another thread runs the context");
 	g_main_context_release(context);
 	source = g_source_new(&funcs, sizeof(evc_glib));
 	g = EVC_CAST_(evc_glib *, EVC_CAST_(void *, source));
@@ -82,7 +82,7 @@ evc_glib_attach(evc_coord *c, const char *name, GMainContext *context,
 /*
  * Detach the context.  A call that is refused changes nothing.
  *
- * Thread:    that of the attach; not inside a callback of the library.
+ * Thread:    that of the attach; not inside evc_glib_run.
  * Ownership: g is gone after 0.  NULL is fine.
  * Returns:   as evc_reactor_detach.
  * Since:     0.2
@@ -94,8 +94,10 @@ evc_glib_detach(evc_glib *g)
 	evc_status st;
 	bool on;
 
-	if (g == EVC_NULL_)
-		return 0;
+	st = g != EVC_NULL_ ? evc_adapter_leaving(&g->adapter,
+						   "evc_glib_detach") : 0;
+	if (g == EVC_NULL_ || st < 0)
+		return st;
 	on = !g_source_is_destroyed(&g->source);
 	if (on)
 		g_source_modify_unix_fd(&g->source, g->tag,

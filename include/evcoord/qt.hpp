@@ -69,13 +69,16 @@ inline evc_status
 evc_qt_attach(evc_coord *c, const char *name, evc_qt **ret)
 {
 	if (ret == nullptr)
-		return evc_refuse(-EVC_INVALID_ARGUMENT,
-				  "evc_qt_attach: no result");
+		return evc_adapter_refuse(c, "evc_qt_attach",
+					  -EVC_INVALID_ARGUMENT, "no result");
 	*ret = nullptr;
 	if (QCoreApplication::instance() == nullptr)
-		return evc_refuse(-EVC_FAILED_PRECONDITION,
-				  "evc_qt_attach: no QCoreApplication yet");
+		return evc_adapter_refuse(c, "evc_qt_attach",
+					  -EVC_FAILED_PRECONDITION,
+					  "no QCoreApplication yet");
 
+	/* It makes the dispatcher of a thread that has none. */
+	QEventLoop dispatcher;
 	std::unique_ptr<evc_qt> q(new evc_qt);
 	evc_status st = evc_adapter_open(&q->adapter, c, name);
 
@@ -90,7 +93,7 @@ evc_qt_attach(evc_coord *c, const char *name, evc_qt **ret)
 /*
  * Detach the loop.  A call that is refused changes nothing.
  *
- * Thread:    that of the attach; not inside a callback of the library.
+ * Thread:    that of the attach; not inside evc_qt_exec.
  * Ownership: q is gone after 0.  nullptr is fine.
  * Returns:   as evc_reactor_detach.
  * Since:     0.2
@@ -100,8 +103,10 @@ evc_qt_detach(evc_qt *q)
 {
 	evc_status st;
 
-	if (q == nullptr)
-		return 0;
+	st = q != nullptr ? evc_adapter_leaving(&q->adapter, "evc_qt_detach") :
+			    0;
+	if (q == nullptr || st < 0)
+		return st;
 	q->notifier->setEnabled(false);
 	st = evc_adapter_detach(&q->adapter);
 	if (st < 0)
@@ -130,7 +135,7 @@ evc_qt_exec_once(evc_qt *q)
 			q->loop->processEvents(QEventLoop::WaitForMoreEvents);
 		else
 			code = q->loop->exec();
-		evc_adapter_ended(&q->adapter, code > 0 ? EVC_ABORTED : 0, 0,
+		evc_adapter_ended(&q->adapter, code != 0 ? EVC_ABORTED : 0, 0,
 				  text);
 #ifdef __cpp_exceptions
 #if defined(__GLIBCXX__)
@@ -151,11 +156,11 @@ evc_qt_exec_once(evc_qt *q)
 
 /*
  * Run the loop until the members have ended after a stop: in place of
- * QCoreApplication::exec, on the thread of another QThread in place of
- * QThread::exec.  A QCoreApplication::quit by the program (or the last window
- * that is closed) requests the stop; an exit with another code than 0 is an
- * error.  The signal aboutToQuit comes each time that a loop of Qt ends: at the
- * program's quit, and at the end of the run.
+ * QCoreApplication::exec, on another thread in place of QThread::exec.  A
+ * QCoreApplication::quit by the program (or the last window that is closed)
+ * requests the stop; an exit with another code than 0 is an error.  The signal
+ * aboutToQuit comes each time that a loop of Qt ends: at the program's quit, and
+ * at the end of the run.
  *
  * Thread:    that of the attach, outside of every loop of Qt.
  * Ownership: *ret_verdict as for evc_run.

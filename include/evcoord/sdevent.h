@@ -52,14 +52,14 @@ evc_sdevent_attach(evc_coord *c, const char *name, sd_event *event,
 	int err;
 
 	if (event == EVC_NULL_ || ret == EVC_NULL_)
-		return evc_refuse(-EVC_INVALID_ARGUMENT,
-				  "evc_sdevent_attach: no event loop or no "
-				  "result");
+		return evc_adapter_refuse(c, "evc_sdevent_attach",
+					  -EVC_INVALID_ARGUMENT,
+					  "no event loop or no result");
 	*ret = NULL;
 	s = EVC_CAST_(evc_sdevent *, calloc(1, sizeof(*s)));
 	if (s == EVC_NULL_)
-		return evc_refuse(-EVC_RESOURCE_EXHAUSTED,
-				  "evc_sdevent_attach: no memory");
+		return evc_adapter_refuse(c, "evc_sdevent_attach",
+					  -EVC_RESOURCE_EXHAUSTED, "no memory");
 	st = evc_adapter_open(&s->adapter, c, name);
 	if (st < 0) {
 		free(s);
@@ -81,7 +81,7 @@ evc_sdevent_attach(evc_coord *c, const char *name, sd_event *event,
 /*
  * Detach the event loop.  A call that is refused changes nothing.
  *
- * Thread:    that of the attach; not inside a callback of the library.
+ * Thread:    that of the attach; not inside evc_sdevent_run.
  * Ownership: s is gone after 0.  NULL is fine.
  * Returns:   as evc_reactor_detach.
  * Since:     0.2
@@ -91,8 +91,10 @@ evc_sdevent_detach(evc_sdevent *s)
 {
 	evc_status st;
 
-	if (s == EVC_NULL_)
-		return 0;
+	st = s != EVC_NULL_ ? evc_adapter_leaving(&s->adapter,
+						   "evc_sdevent_detach") : 0;
+	if (s == EVC_NULL_ || st < 0)
+		return st;
 	sd_event_source_set_enabled(s->source, SD_EVENT_OFF);
 	st = evc_adapter_detach(&s->adapter);
 	if (st < 0) {

@@ -59,13 +59,13 @@ evc_uv_attach(evc_coord *c, const char *name, uv_loop_t *loop, evc_uv **ret)
 	int err;
 
 	if (ret == EVC_NULL_)
-		return evc_refuse(-EVC_INVALID_ARGUMENT,
-				  "evc_uv_attach: no result");
+		return evc_adapter_refuse(c, "evc_uv_attach",
+					  -EVC_INVALID_ARGUMENT, "no result");
 	*ret = NULL;
 	u = EVC_CAST_(evc_uv *, calloc(1, sizeof(*u)));
 	if (u == EVC_NULL_)
-		return evc_refuse(-EVC_RESOURCE_EXHAUSTED,
-				  "evc_uv_attach: no memory");
+		return evc_adapter_refuse(c, "evc_uv_attach",
+					  -EVC_RESOURCE_EXHAUSTED, "no memory");
 	st = evc_adapter_open(&u->adapter, c, name);
 	if (st < 0) {
 		free(u);
@@ -96,7 +96,7 @@ evc_uv_attach(evc_coord *c, const char *name, uv_loop_t *loop, evc_uv **ret)
  * handle in the next uv_run: call uv_run(loop, UV_RUN_NOWAIT) once more before
  * uv_loop_close.  (UV_RUN_DEFAULT would wait for handles of late connections.)
  *
- * Thread:    that of the attach; not inside a callback of the library.
+ * Thread:    that of the attach; not inside evc_uv_run.
  * Ownership: u is gone after 0, its memory after the next uv_run.  NULL is
  *            fine.
  * Returns:   as evc_reactor_detach.
@@ -108,8 +108,10 @@ evc_uv_detach(evc_uv *u)
 	evc_status st;
 	bool closing;
 
-	if (u == EVC_NULL_)
-		return 0;
+	st = u != EVC_NULL_ ? evc_adapter_leaving(&u->adapter,
+						   "evc_uv_detach") : 0;
+	if (u == EVC_NULL_ || st < 0)
+		return st;
 	/* By the program, against the rule. */
 	closing = uv_is_closing(evc_uv_handle(u));
 	if (!closing)
@@ -148,7 +150,10 @@ evc_uv_run(evc_uv *u, const evc_join_opts *opts, evc_verdict *ret_verdict)
 		if (uv_is_closing(evc_uv_handle(u)))
 			u->adapter.watched = false;
 		evc_adapter_ended(&u->adapter, 0, 0,
-				  "uv_stop by the application");
+				  u->adapter.watched ?
+					  "uv_stop by the application" :
+					  "the application has closed the "
+					  "handle of evc_uv_attach");
 	}
 	uv_unref(evc_uv_handle(u));
 	return evc_adapter_end(&u->adapter, ret_verdict);

@@ -4,6 +4,7 @@
 #define HOST_KNOWS   1
 #define HOST_GOES_ON 1
 #define HOST_CASES   { "context_is_gone", context_is_gone }, \
+		     { "stopped_before_the_run", stopped_before_the_run }, \
 		     { "handler_throws", handler_throws }, \
 		     { "thread_ends_in_a_handler", thread_ends_in_a_handler }, \
 		     { "another_thread_runs_it", another_thread_runs_it },
@@ -13,6 +14,7 @@
 #define SKIPS_THREAD_END 0
 #endif
 static void context_is_gone();
+static void stopped_before_the_run();
 static void handler_throws();
 static void thread_ends_in_a_handler();
 static void another_thread_runs_it();
@@ -103,6 +105,18 @@ context_is_gone()
 	host_new();
 	OK(host_detach());
 	OK(host_attach(coord, "again"));
+}
+
+static void
+stopped_before_the_run()
+{
+	context->stop();
+	OK(host_run(NULL, &v));
+	HAS(v.stop.text, "by the application");
+	OK(evc_clear_stop(coord));
+	host_later(ask);
+	OK(host_run(NULL, &v));
+	CHECK(called == 1);
 }
 
 static void

@@ -287,6 +287,44 @@ detach_with_a_task(void)
 	CHECK(called == 2);
 }
 
+static void
+refused_inside(void)
+{
+	called++;
+	CHECK(host_detach() == -EVC_FAILED_PRECONDITION);
+	HAS(evc_last_error(), "inside its run");
+	ask();
+}
+
+static void
+detach_inside_the_run(void)
+{
+	host_later(refused_inside);
+	OK(host_run(NULL, &v));
+	CHECK(called == 2);
+}
+
+static evc_status
+refused_there(evc_coord *c, void *arg)
+{
+	(void)c;
+	(void)arg;
+	usleep(20000);
+	CHECK(host_detach() == -EVC_FAILED_PRECONDITION);
+	HAS(evc_last_error(), "another thread");
+	ask();
+	return EVC_OK;
+}
+
+/* The host sleeps then, and has the descriptor in its set. */
+static void
+detach_on_another_thread(void)
+{
+	OK(evc_thread_start(coord, "wrong", refused_there, NULL, NULL, NULL));
+	OK(host_run(NULL, &v));
+	CHECK(called == 1);
+}
+
 /* A program that keeps its own run begins the join, and quits in its result. */
 static void
 quit_at_the_verdict(evc_coord *c, const evc_verdict *verdict, void *arg)
@@ -362,6 +400,7 @@ dialog(void)
 	ask();
 	while (!host_adapter()->answered)
 		host_inner(&called);
+	CHECK(host_detach() == -EVC_FAILED_PRECONDITION);
 	called++;
 }
 
@@ -444,6 +483,30 @@ fork_in_the_run(void)
 	CHECK(called == 1);
 }
 
+/* A child detaches: its parent, whose loop has run, still hears. */
+static void
+detach_in_a_child(void)
+{
+	int status;
+	pid_t pid;
+
+	ask();
+	OK(host_run(NULL, &v));
+	OK(evc_clear_stop(coord));
+	pid = fork();
+	if (pid == 0) {
+		alarm(10);
+		OK(host_detach());
+		_exit(7);
+	}
+	CHECK(waitpid(pid, &status, 0) == pid);
+	CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 7);
+	post(set_called);
+	host_later(ask);
+	OK(host_run(NULL, &v));
+	CHECK(called == 3);
+}
+
 static int
 lowest_descriptor(void)
 {
@@ -459,21 +522,28 @@ no_descriptors(void)
 {
 	struct rlimit limit, few;
 	int i, lowest, refused = 0;
+	evc_config cfg;
+	evc_coord *strict;
 	evc_status st;
 
+	memset(&cfg, 0, sizeof(cfg));
+	cfg.flags = EVC_STRICT_SETUP;
 	OK(host_detach());
 	CHECK(getrlimit(RLIMIT_NOFILE, &limit) == 0);
 	few = limit;
 	lowest = lowest_descriptor();
 	for (i = 0; i < 6; i++) {
 		few.rlim_cur = EVC_CAST_(rlim_t, lowest + i);
+		OK(evc_new(NULL, &cfg, &strict));
 		CHECK(setrlimit(RLIMIT_NOFILE, &few) == 0);
-		st = host_attach(coord, "few");
+		st = host_attach(strict, "few");
 		CHECK(st == 0 || st == -EVC_RESOURCE_EXHAUSTED);
+		CHECK(evc_should_stop(strict) == (st < 0));
 		refused += st < 0;
 		if (st == 0)
 			OK(host_detach());
 		CHECK(setrlimit(RLIMIT_NOFILE, &limit) == 0);
+		OK(evc_free(strict));
 		CHECK(lowest_descriptor() == lowest);
 	}
 	CHECK(refused > 0 && refused < 6);
@@ -492,12 +562,15 @@ static const struct {
 	{ "late_member", late_member },
 	{ "run_inside_the_run", run_inside_the_run },
 	{ "detach_with_a_task", detach_with_a_task },
+	{ "detach_inside_the_run", detach_inside_the_run },
+	{ "detach_on_another_thread", detach_on_another_thread },
 	{ "own_run", own_run },
 	{ "after_the_detach", after_the_detach },
 	{ "turns_inside_a_turn", turns_inside_a_turn },
 	{ "answered_inside", answered_inside },
 	{ "at_end_inside", at_end_inside },
 	{ "fork_in_the_run", fork_in_the_run },
+	{ "detach_in_a_child", detach_in_a_child },
 	{ "no_descriptors", no_descriptors },
 	HOST_CASES
 };

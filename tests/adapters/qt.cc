@@ -6,6 +6,7 @@
 #define HOST_CASES   { "exit_with_a_code", exit_with_a_code }, \
 		     { "handler_throws", handler_throws }, \
 		     { "on_a_thread", on_a_thread }, \
+		     { "on_a_thread_of_ours", on_a_thread_of_ours }, \
 		     { "application_is_gone", application_is_gone },
 static void application_is_gone();
 #ifdef __SANITIZE_THREAD__
@@ -16,6 +17,7 @@ static void application_is_gone();
 static void exit_with_a_code();
 static void handler_throws();
 static void on_a_thread();
+static void on_a_thread_of_ours();
 #include "cases.h"
 
 #include <QTimer>
@@ -96,11 +98,20 @@ exit_3()
 }
 
 static void
+exit_less_than_0()
+{
+	QCoreApplication::exit(-3);
+}
+
+static void
 exit_with_a_code()
 {
 	host_later(exit_3);
 	CHECK(host_run(NULL, &v) == EVC_ABORTED);
 	HAS(v.error.text, "by the application");
+	OK(evc_clear_stop(coord));
+	host_later(exit_less_than_0);
+	CHECK(host_run(NULL, &v) == EVC_ABORTED);
 }
 
 static void
@@ -147,6 +158,30 @@ on_a_thread()
 	delete t;
 	OK(st);
 	HAS(there.stop.text, "by the application");
+}
+
+static evc_status
+run_of_its_own(evc_coord *c, void *)
+{
+	evc_qt *q;
+
+	OK(evc_qt_attach(c, "there", &q));
+	OK(evc_qt_exec(q, NULL, NULL));
+	OK(evc_qt_detach(q));
+	called++;
+	return EVC_OK;
+}
+
+/* A thread that Qt has not started has a loop as well. */
+static void
+on_a_thread_of_ours()
+{
+	if (SKIPS_THREADS)
+		return;
+	OK(evc_thread_start(coord, "ours", run_of_its_own, NULL, NULL, NULL));
+	host_later(ask);
+	OK(host_run(NULL, &v));
+	CHECK(called == 2);
 }
 
 /* The application is destroyed before the detach, and another one comes. */

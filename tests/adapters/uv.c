@@ -141,7 +141,7 @@ closes_all_handles(void)
 {
 	host_later(close_all);
 	OK(host_run(NULL, &v));
-	HAS(v.stop.text, "by the application");
+	HAS(v.stop.text, "has closed");
 	OK(evc_clear_stop(coord));
 	OK(host_run(NULL, &v));
 	HAS(v.stop.text, "cannot run");

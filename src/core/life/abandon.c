@@ -115,7 +115,7 @@ why_not(evc_coord *c)
 		if (r->tid == evc__tid() && r->loop != NULL &&
 		    (r->frames != NULL || r->driver != NULL ||
 		     evc__depth(r->waker, NULL) > 0))
-			return "inside ev_run of one of its loops";
+			return "inside a run of one of its loops";
 	}
 	/* After the loops: a loop that was left by longjmp took its join
 	   along. */
