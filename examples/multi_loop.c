@@ -27,7 +27,7 @@
 #define N_LOOPS 4
 
 struct counter {
-	char name[16];
+	char name[24];
 	pthread_t thread;
 	ev_timer timer;
 	unsigned n;

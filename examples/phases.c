@@ -125,7 +125,7 @@ request(evc_coord *c, void *arg)
 static evc_status
 listen_for_requests(evc_coord *c, void *arg)
 {
-	static char name[N_REQUESTS][16];
+	static char name[N_REQUESTS][24];
 	int i;
 
 	(void)arg;

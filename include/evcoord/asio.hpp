@@ -199,8 +199,9 @@ evc_asio_run_once(evc_asio *a)
 /*
  * Run the context until the members have ended after a stop: in place of
  * io_context::run.  An io_context::stop by the program, before the run too,
- * requests the stop; after the run the context is restarted.  An exception that leaves a handler is the error EVC_ABORTED, requests the stop,
- * and the run goes on.
+ * requests the stop; after the run the context is restarted.  An exception that
+ * leaves a handler is the error EVC_ABORTED and requests the stop, and the run
+ * goes on.
  *
  * Thread:    that of the attach; not inside a handler of the context.
  * Ownership: *ret_verdict as for evc_run.

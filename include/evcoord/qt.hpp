@@ -159,8 +159,8 @@ evc_qt_exec_once(evc_qt *q)
  * QCoreApplication::exec, on another thread in place of QThread::exec.  A
  * QCoreApplication::quit by the program (or the last window that is closed)
  * requests the stop; an exit with another code than 0 is an error.  The signal
- * aboutToQuit comes each time that a loop of Qt ends: at the program's quit, and
- * at the end of the run.
+ * aboutToQuit comes each time that a loop of Qt ends: at the program's quit,
+ * and at the end of the run.
  *
  * Thread:    that of the attach, outside of every loop of Qt.
  * Ownership: *ret_verdict as for evc_run.
