@@ -112,8 +112,10 @@ using member_info = evc_member_info;
 /* The exception of value(). */
 class error : public std::runtime_error {
 public:
+	/* No error is ok. */
 	error(enum code k, const std::string &text)
-		: std::runtime_error(text), code_(k) {}
+		: std::runtime_error(text),
+		  code_(k == code::ok ? code::unknown : k) {}
 
 	enum code code() const noexcept { return code_; }
 
@@ -187,8 +189,15 @@ status::value() const
 /* A T, or the status that says why there is none. */
 template <class T>
 class [[nodiscard]] result {
+	struct none {
+		none() = delete;
+	};
+
 public:
-	result(T v) : v_(std::move(v)) {}
+	/* A status says why there is no T, also where T is one. */
+	result(std::conditional_t<std::is_same_v<T, evcoord::status>, none, T>
+	       v) : v_(std::move(v)) {}
+	result(std::in_place_t, T &&v) : v_(std::move(v)) {}
 	result(evcoord::status st) noexcept
 		: st_(st.ok() ? evcoord::status(EVC_UNKNOWN) : st) {}
 	template <class K, class = std::enable_if_t<
@@ -204,6 +213,7 @@ public:
 	T *operator->() noexcept { return &*v_; }
 	const T *operator->() const noexcept { return &*v_; }
 	T &value() & { return st_.value(), *v_; }
+	const T &value() const & { return st_.value(), *v_; }
 	T value() && { return st_.value(), std::move(*v_); }
 
 private:
@@ -357,6 +367,19 @@ or_empty(const char *s) noexcept { return s != nullptr ? s : ""; }
 inline void
 ignore(evc_status) noexcept {}
 
+inline void
+free_left() noexcept;
+
+/* The answer of a call that may have run a loop, and so a function that has
+   destroyed a coordinator. */
+inline status
+after_run(evc_status st) noexcept
+{
+	if (st >= 0)
+		free_left();
+	return st;
+}
+
 /* The last error that this thread has reported here: a function that returns
    the code of its error, or throws it by value(), adds no second one. */
 struct reported {
@@ -477,8 +500,8 @@ struct told {
 	}
 };
 
-/* The exception that is being handled, as an error of c; the result is its
-   code.  An error of value() with a clean code is no error. */
+/* The exception that is being handled, as an error of c, when c is not gone;
+   the result is its code.  An error of value() with a clean code is no error. */
 inline evc_status
 report_exception(evc_coord *c, const char *name) noexcept
 {
@@ -489,8 +512,9 @@ report_exception(evc_coord *c, const char *name) noexcept
 		auto inner = t.add(true);
 
 		t.add_nested(inner);
-		if (!t.is_error() || (inner == nullptr && t.by_value &&
-				      last_reported.is(c, t.code)))
+		if (c == nullptr || !t.is_error() ||
+		    (inner == nullptr && t.by_value &&
+		     last_reported.is(c, t.code)))
 			return t.code;
 		return (evc_fail)(c, t.code, t.err, "%s", t.text.c_str());
 	} catch (...) {
@@ -521,6 +545,16 @@ caught(evc_coord *c, const char *name, F &&f)
 		return report_exception(c, name);
 	}
 #endif
+}
+
+/* The same of a function that a thread calls again and again: what another call
+   has reported is no error of this one. */
+template <class F>
+evc_status
+caught_anew(evc_coord *c, const char *name, F &&f)
+{
+	last_reported.c = nullptr;
+	return caught(c, name, std::forward<F>(f));
 }
 
 /* The same where no thread may end: on a loop, on the helper thread. */
@@ -576,13 +610,14 @@ answer_with(F &f, A &&a)
 }
 
 /* The answer of a function that is no member: a code that is not clean is an
-   error of c. */
+   error of c; of nobody when c is gone. */
 inline void
 hear(evc_coord *c, const char *name, status answer)
 {
 	evc_status k = static_cast<int>(answer.code());
 
-	if (!answer && !evc_is_clean(c, k) && !last_reported.is(c, k))
+	if (!answer && c != nullptr && !evc_is_clean(c, k) &&
+	    !last_reported.is(c, k))
 		ignore((evc_fail)(c, k, 0, "%s: %s", name, answer.name()));
 }
 
@@ -604,6 +639,18 @@ evc_status
 destroy(evc_coord *c, const char *name, P *p) noexcept
 {
 	return caught_here(c, name, [&] { return delete p, EVC_OK; });
+}
+
+/* After a call that takes *p: the library has it, unless the call was
+   refused. */
+template <class P>
+void
+give(status st, evc_coord *c, const char *name, std::unique_ptr<P> &p) noexcept
+{
+	P *block = p.release();
+
+	if (!st)
+		ignore(destroy(c, or_empty(name), block));
 }
 
 /* Between a handle and the library: who comes last destroys the block. */
@@ -774,7 +821,7 @@ struct join_options {
 };
 
 struct signals_options {
-	std::initializer_list<int> stop{}; /* none: SIGINT and SIGTERM */
+	std::vector<int> stop{}; /* none: SIGINT and SIGTERM */
 	double short_grace = 0;
 	signals_flag flags{};
 };
@@ -795,7 +842,8 @@ public:
 	inline coord_ref
 	coord() const noexcept;
 	/* Run the loop until the stop, then until its members have ended. */
-	status run() const noexcept { return evc_reactor_run(r_); }
+	status
+	run() const noexcept { return detail::after_run(evc_reactor_run(r_)); }
 	status detach() const noexcept { return evc_reactor_detach(r_); }
 	/* Run f on the loop, in its next turn: see loop_ref::post. */
 	template <class F>
@@ -897,7 +945,7 @@ public:
 	bool
 	is_clean(enum code k) const noexcept
 	{
-		return evc_is_clean(c_, static_cast<int>(k));
+		return c_ != nullptr && evc_is_clean(c_, static_cast<int>(k));
 	}
 	bool
 	wait_for_stop(seconds timeout = forever) const noexcept
@@ -939,14 +987,14 @@ public:
 	{
 		const evc_join_opts k = o.get();
 
-		return evc_run(c_, &k, v);
+		return detail::after_run(evc_run(c_, &k, v));
 	}
 	status
 	join(const join_options &o = {}, verdict *v = nullptr) const noexcept
 	{
 		const evc_join_opts k = o.get();
 
-		return evc_join(c_, &k, v);
+		return detail::after_run(evc_join(c_, &k, v));
 	}
 	/* Join inside the running loop: f(coord_ref, const verdict &), once; f
 	   returns nothing, because the round is over. */
@@ -1052,7 +1100,7 @@ shared_function<F>::call(evc_coord *coord, void *arg)
 {
 	auto *self = static_cast<shared_function *>(arg);
 
-	return caught(coord, self->name.c_str(), [&] {
+	return caught_anew(coord, self->name.c_str(), [&] {
 		return answer_with(self->f, coord_ref(coord));
 	});
 }
@@ -1150,8 +1198,7 @@ coord_ref::thread(const char *name, F f, const thread_options &o) const
 	evc_id id = 0;
 	status st = evc_thread_start(c_, name, body::run, p.get(), &k, &id);
 
-	if (st)
-		detail::ignore((p.release(), EVC_OK));
+	detail::give(st, c_, name, p);
 	return evcoord::thread(c_, id, st);
 }
 
@@ -1194,25 +1241,25 @@ coord_ref::join_start(F f, const join_options &o) const
 			evc_coord *above = evc_scope_parent(c);
 
 			/* The round of c is over. */
+			if (above == nullptr)
+				above = c;
 			detail::ignore(detail::caught_here(
-				above != nullptr ? above : c, "join_start",
-				[&] {
+				above, "join_start", [&] {
 				static_assert(std::is_void_v<decltype(
 					p->f(coord_ref(c), *v))>,
 					"the function of join_start returns "
 					"void");
 				return p->f(coord_ref(c), *v), EVC_OK;
 			}));
-			/* f may have freed c. */
-			detail::ignore(detail::destroy(nullptr, "", p));
+			/* f may have freed c, and throws nothing then. */
+			detail::ignore(detail::destroy(above, "join_start", p));
 		}
 	};
 	std::unique_ptr<body> p(new body{ std::move(f) });
 	const evc_join_opts k = o.get();
 	status st = evc_join_start(c_, body::done, p.get(), &k);
 
-	if (st)
-		detail::ignore((p.release(), EVC_OK));
+	detail::give(st, c_, "join_start", p);
 	return st;
 }
 
@@ -1257,9 +1304,9 @@ coord_ref::reactor(const char *name, S set_up, T tear_down,
 
 	k.stop = body::end;
 	status st = evc_reactor_start(c_, name, body::begin, p.get(), &k, &r);
+	detail::give(st, c_, name, p);
 	if (!st)
 		return st;
-	detail::ignore((p.release(), EVC_OK));
 	return reactor_ref(r);
 }
 
@@ -1298,6 +1345,10 @@ struct keeper {
 	std::shared_ptr<const std::string> ended_name;
 	std::exception_ptr thrown{}; /* by is_clean */
 	std::atomic<bool> log_failed{ false };
+	std::vector<evc_coord *> above{}; /* of a scope: all that it is below */
+	/* Lock of the registry. */
+	keeper *next = nullptr;
+	bool left = false; /* the object is gone, and c could not be freed */
 
 	evc_config
 	prepare(const config &k)
@@ -1367,13 +1418,14 @@ struct keeper {
 	}
 };
 
-/* The scopes that have an object, and coordinators whose object went before
-   that of a scope below: evc_abandon would free the scopes, too. */
+/* The keepers of scopes, because evc_abandon would free the scopes, too; of
+   coordinators that are left; and those with a log of coordinators that are
+   abandoned. */
 struct registry {
 	std::mutex m;
-	std::vector<evc_coord *> scopes;
-	std::vector<std::pair<evc_coord *, keeper *>> orphans;
-	std::vector<keeper *> logs; /* of coordinators that are abandoned */
+	keeper *first = nullptr;
+	std::atomic<bool> any_left{ false };
+	unsigned long asked = 0; /* how often free_left was called */
 
 	static registry &
 	get()
@@ -1382,119 +1434,129 @@ struct registry {
 
 		return *r;
 	}
+	/* Lock held. */
+	keeper **
+	place(keeper *k) noexcept
+	{
+		keeper **at = &first;
+
+		while (*at != nullptr && *at != k)
+			at = &(*at)->next;
+		return at;
+	}
 	void
-	add(evc_coord *scope)
+	add(keeper *k, bool left) noexcept
 	{
 		std::lock_guard<std::mutex> l(m);
 
-		scopes.push_back(scope);
+		k->left = left;
+		if (left)
+			any_left = true;
+		*place(k) = k;
 	}
+	/* Its coordinator is gone. */
 	void
-	remove(evc_coord *scope)
+	forget(keeper *k) noexcept
 	{
-		std::lock_guard<std::mutex> l(m);
+		{
+			std::lock_guard<std::mutex> l(m);
 
-		for (auto &s : scopes)
-			if (s == scope) {
-				s = scopes.back();
-				scopes.pop_back();
-				break;
-			}
+			*place(k) = k->next;
+		}
+		delete k;
 	}
-	static bool
-	is_below(const evc_coord *s, const evc_coord *c) noexcept
+	/* Lock held: is there a scope of ours below c? */
+	bool
+	has_below(const evc_coord *c) const noexcept
 	{
-		while ((s = evc_scope_parent(s)) != nullptr)
-			if (s == c)
-				return true;
+		for (keeper *k = first; k != nullptr; k = k->next)
+			for (evc_coord *each : k->above)
+				if (each == c)
+					return true;
 		return false;
 	}
-	/* Lock held: has a scope below c an object, or had one? */
 	bool
-	has_below(const evc_coord *c) const
-	{
-		for (evc_coord *s : scopes)
-			if (is_below(s, c))
-				return true;
-		for (auto &o : orphans)
-			if (is_below(o.first, c))
-				return true;
-		return false;
-	}
-	bool
-	keep(evc_coord *c, keeper *k)
+	is_needed(const evc_coord *c) noexcept
 	{
 		std::lock_guard<std::mutex> l(m);
 
-		if (!has_below(c))
-			return false;
-		orphans.emplace_back(c, k);
-		return true;
-	}
-	void
-	abandon(keeper *k)
-	{
-		std::lock_guard<std::mutex> l(m);
-
-		if (k->log)
-			logs.push_back(k);
-		else
-			delete k;
-	}
-	/* One that is kept no longer. */
-	std::pair<evc_coord *, keeper *>
-	take()
-	{
-		std::lock_guard<std::mutex> l(m);
-
-		for (auto i = orphans.begin(); i != orphans.end(); ++i)
-			if (!has_below(i->first)) {
-				auto found = *i;
-
-				orphans.erase(i);
-				return found;
-			}
-		return { nullptr, nullptr };
+		return has_below(c);
 	}
 };
 
-/* The end of a join that a destructor could not wait for. */
+/* Free the coordinator of k; members that outlast its stop keep it.  false: it
+   cannot be freed here, or not yet. */
+inline bool
+free_coord(keeper *k) noexcept
+{
+	registry &all = registry::get();
+	evc_coord *c = k->c;
+
+	if (evc_free(c) == 0)
+		return all.forget(k), true;
+	if (evc_scope_parent(c) != nullptr || all.is_needed(c) ||
+	    evc_abandon(c) < 0)
+		return false;
+	/* The helper thread may have lines for the log yet. */
+	if (k->log)
+		all.add(k, false);
+	else
+		all.forget(k);
+	return true;
+}
+
+/* Something has gone that may have kept a coordinator: free what is left, each
+   on the thread of its home loop. */
+inline void
+free_left() noexcept
+{
+	registry &all = registry::get();
+
+	if (!all.any_left)
+		return;
+	std::unique_lock<std::mutex> l(all.m);
+	unsigned long asked = ++all.asked;
+	for (keeper *k = all.first; k != nullptr;) {
+		if (!k->left || all.has_below(k->c) ||
+		    (evc_home(k->c) != nullptr &&
+		     !evc_reactor_is_here(evc_home(k->c)))) {
+			k = k->next;
+			continue;
+		}
+		k->left = false; /* for other threads */
+		l.unlock();
+		bool freed = free_coord(k);
+		l.lock();
+		if (!freed)
+			k->left = true;
+		/* Another thread may have passed k by meanwhile. */
+		k = freed || asked != all.asked ? all.first : k->next;
+		asked = all.asked;
+	}
+}
+
+/* The end of a join that a destructor could not wait for.  Inside a run of the
+   loop the coordinator is left until the run returns. */
 inline void
 free_ended(evc_coord *c, const evc_verdict *, void *arg) noexcept
 {
-	if (evc_free(c) == 0)
-		delete static_cast<keeper *>(arg);
-	else
-		evc_log(c, EVC_LOG_WARNING, nullptr,
-			"not freed by its destructor: %s", evc_last_error());
+	auto *k = static_cast<keeper *>(arg);
+
+	if (evc_free(c) != 0)
+		return registry::get().add(k, true);
+	registry::get().forget(k);
+	free_left();
 }
 
-/* Free c; members that outlast its stop keep it, and k with it.  Inside its
-   loop the loop frees c when the members are gone. */
+/* Stop, join, free: the end of a coordinator or a scope.  Inside its loop the
+   loop frees it when the members are gone. */
 inline void
-free_coord(evc_coord *c, keeper *k) noexcept
+end_coord(keeper *k) noexcept
 {
-	bool scope = evc_scope_parent(c) != nullptr;
-
-	if (evc_free(c) == 0)
-		delete k;
-	else if (registry::get().keep(c, k))
-		return;
-	else if (!scope && evc_abandon(c) == 0)
-		registry::get().abandon(k);
-	else if (evc_join_start(c, free_ended, k, nullptr) < 0)
-		evc_log(c, EVC_LOG_WARNING, nullptr,
-			"not freed by its destructor: %s", evc_last_error());
-}
-
-/* Stop, join, free: the end of a coordinator or a scope. */
-inline void
-end_coord(evc_coord *c, keeper *k) noexcept
-{
-	bool scope = evc_scope_parent(c) != nullptr;
+	evc_coord *c = k->c;
 	evc_join_opts o{};
 
-	if (scope)
+	if (evc_scope_parent(c) != nullptr)
 		ignore(evc_scope_ready(c));
 	if (!evc_should_stop(c))
 		ignore((evc_request_stop)(c, EVC_OK, "destroyed"));
@@ -1502,18 +1564,13 @@ end_coord(evc_coord *c, keeper *k) noexcept
 		o.grace = evc_stop_left(c) < 1e6 ? 0 : 120;
 		ignore(evc_join(c, &o, nullptr));
 	}
-	if (scope)
-		registry::get().remove(c);
-	free_coord(c, k);
-	if (!scope)
-		return;
-	for (;;) {
-		auto orphan = registry::get().take();
-
-		if (orphan.first == nullptr)
-			break;
-		free_coord(orphan.first, orphan.second);
+	if (!free_coord(k) &&
+	    (evc_joined(c) || registry::get().is_needed(c) ||
+	     evc_join_start(c, free_ended, k, nullptr) < 0)) {
+		ignore(evc_signals_stop(c));
+		registry::get().add(k, true);
 	}
+	free_left();
 }
 
 /* The owner of a coordinator or a scope. */
@@ -1540,9 +1597,8 @@ public:
 	void
 	destroy() noexcept
 	{
-		if (c_ != nullptr)
-			end_coord(std::exchange(c_, nullptr),
-				  std::exchange(k_, nullptr));
+		if (std::exchange(c_, nullptr) != nullptr)
+			end_coord(std::exchange(k_, nullptr));
 	}
 
 protected:
@@ -1556,10 +1612,12 @@ protected:
 		made_ = call(&c_);
 		if (!made_)
 			return;
-		p->c = c_;
-		if (evc_scope_parent(c_) != nullptr)
-			registry::get().add(c_);
 		k_ = p.release();
+		k_->c = c_;
+		for (coord_ref a = parent(); a; a = a.parent())
+			k_->above.push_back(a.get());
+		if (parent())
+			registry::get().add(k_, false);
 		if (auto thrown = std::exchange(k_->thrown, nullptr))
 			ignore(caught_here(c_, "is_clean", [&] {
 				return std::rethrow_exception(thrown), EVC_OK;
@@ -1973,16 +2031,16 @@ const evc_task_class task<D>::class_ = task<D>::make_class();
 
 /* A task inside an object, which calls its member functions:
      evcoord::member_task<conn, &conn::stop> task_{ *this }; */
-template <class T, void (T::*Stop)(), void (T::*Late)() = nullptr>
+template <class T, auto Stop, auto Late = nullptr>
 class member_task : public task<member_task<T, Stop, Late>> {
 public:
 	explicit member_task(T &owner) noexcept : owner_(owner) {}
-	void on_stop() { (owner_.*Stop)(); }
-	void
+	auto on_stop() { return (owner_.*Stop)(); }
+	auto
 	on_late()
 	{
-		if constexpr (Late != nullptr)
-			(owner_.*Late)();
+		if constexpr (!std::is_null_pointer_v<decltype(Late)>)
+			return (owner_.*Late)();
 	}
 
 private:
@@ -2017,15 +2075,22 @@ public:
 	status
 	post(F f) const
 	{
-		std::unique_ptr<F> p(new F(std::move(f)));
-		status st = evc_post(l_, posted<F>, p.get());
-
-		if (st)
-			detail::ignore((p.release(), EVC_OK));
-		return st;
+		return post(nullptr, f);
 	}
 
 private:
+	friend class reactor_ref;
+	/* A handle does not know whether the coordinator is there. */
+	template <class F>
+	status
+	post(evc_coord *c, F &f) const
+	{
+		std::unique_ptr<F> p(new F(std::move(f)));
+		status st = evc_post(l_, posted<F>, p.get());
+
+		detail::give(st, c, "post", p);
+		return st;
+	}
 	template <class F>
 	static void
 	posted(evc_reactor *r, evc_status why, void *arg) noexcept
@@ -2052,7 +2117,7 @@ template <class F>
 status
 reactor_ref::post(F f) const
 {
-	return loop_ref(*this).post(std::move(f));
+	return loop_ref(*this).post(coord().get(), f);
 }
 
 /* ---- pools ---- */
@@ -2143,6 +2208,7 @@ public:
 		if (p_ != nullptr)
 			detail::free_or_join(c_, p_, evc_pool_free,
 					     "a pool is destroyed in use");
+		detail::free_left();
 	}
 
 	status made() const noexcept { return made_; }
@@ -2160,7 +2226,8 @@ public:
 		auto p = job<W, D>::make(*this, name, work, done);
 		status st = evc_pool_submit(p_, r.get(), p.get());
 
-		return job<W, D>::give(p, st);
+		detail::give(st, c_, p->called(), p);
+		return st;
 	}
 	/* From any thread; with a timeout it waits for room. */
 	template <class W, class D>
@@ -2171,7 +2238,8 @@ public:
 		auto p = job<W, D>::make(*this, name, work, done);
 		status st = evc_pool_submit_to(p_, l.get(), p.get(), timeout);
 
-		return job<W, D>::give(p, st);
+		detail::give(st, c_, p->called(), p);
+		return st;
 	}
 
 private:
@@ -2194,13 +2262,6 @@ private:
 		{
 			return std::unique_ptr<job>(new job(p, n, w, d));
 		}
-		static status
-		give(std::unique_ptr<job> &p, status st)
-		{
-			if (st)
-				detail::ignore((p.release(), EVC_OK));
-			return st;
-		}
 		const char *
 		called() const noexcept
 		{
@@ -2211,7 +2272,8 @@ private:
 		{
 			auto *self = static_cast<job *>(j);
 
-			return detail::caught(self->c, self->called(), [&] {
+			return detail::caught_anew(self->c, self->called(),
+						   [&] {
 				return detail::answer_with(self->w, job_ref(j));
 			});
 		}
@@ -2288,10 +2350,18 @@ public:
 		/* Those that use the queue may yet take its items. */
 		if (!evc_joined(c_) && in_use())
 			detail::stop_members(c_, in_use_);
+		/* A condition keeps c_, the feeders' too, when the queue is the
+		   last that uses it. */
+		evc_cond *keeps = nullptr;
+		if (!feeders_.empty())
+			detail::ignore(evc_cond_new(c_, &keeps));
 		/* A queue that is left keeps what its feeders call. */
 		if (!detail::free_or_join(c_, q_, emptied, in_use_))
 			for (auto &p : feeders_)
 				detail::ignore((p.release(), EVC_OK));
+		feeders_.clear();
+		detail::ignore(evc_cond_free(keeps));
+		detail::free_left();
 	}
 
 	status made() const noexcept { return made_; }
@@ -2304,10 +2374,15 @@ public:
 	{
 		return push(std::make_unique<T>(std::move(item)), timeout);
 	}
+	/* A template, because {} and a null pointer are items. */
+	template <class U, class = std::enable_if_t<std::is_convertible_v<
+		std::unique_ptr<U>, std::unique_ptr<T>>>>
 	status
-	push(std::unique_ptr<T> &&item, seconds timeout = forever)
+	push(std::unique_ptr<U> &&item, seconds timeout = forever)
 	{
-		return push(item, timeout);
+		std::unique_ptr<T> &&own = std::move(item);
+
+		return push(own, timeout);
 	}
 	/* A refused item stays in item. */
 	status
@@ -2362,8 +2437,8 @@ public:
 	{
 		evc_feed_opts k{};
 
-		feeders_.emplace_back(
-			new feeder<F>(c_, name, std::move(f)));
+		feeders_.push_back(std::make_unique<feeder<F>>(
+			c_, name, std::move(f)));
 		k.dropped = drop_item;
 		k.member = o.get();
 		status st = evc_queue_feed(q_, name, n, feeder<F>::next,
@@ -2387,8 +2462,7 @@ public:
 					    static_cast<unsigned>(flags),
 					    nullptr);
 
-		if (st)
-			detail::ignore((p.release(), EVC_OK));
+		detail::give(st, c_, name_.c_str(), p);
 		watched_ = watched_ || st;
 		return st;
 	}
@@ -2401,11 +2475,19 @@ private:
 	struct feeder final : feed_base {
 		evc_coord *c;
 		std::string name;
-		F f;
+		union {
+			F f; /* until the destructor */
+		};
 
 		feeder(evc_coord *coord, const char *n, F &&fn)
 			: c(coord), name(detail::or_empty(n)),
 			  f(std::move(fn)) {}
+		~feeder() noexcept override
+		{
+			detail::ignore(detail::caught_here(
+				c, name.c_str(),
+				[&] { return f.~F(), EVC_OK; }));
+		}
 		static evc_status
 		next(evc_queue *, unsigned number, void **item, void *arg)
 		{
@@ -2419,12 +2501,15 @@ private:
 		evc_status
 		one(unsigned number, void **item)
 		{
-			std::optional<T> v;
+			constexpr bool counts = std::is_invocable_v<F &,
+								    unsigned>;
+			std::optional<T> v = [&]() -> decltype(auto) {
+				if constexpr (counts)
+					return f(number);
+				else
+					return f();
+			}();
 
-			if constexpr (std::is_invocable_v<F &, unsigned>)
-				v = f(number);
-			else
-				v = f();
 			if (!v)
 				return EVC_OUT_OF_RANGE;
 			*item = new T(std::move(*v));
@@ -2557,7 +2642,7 @@ private:
 
 		if (!st)
 			return st;
-		return std::move(*owned);
+		return { std::in_place, std::move(*owned) };
 	}
 	static void
 	drop_item(void *item, void *) noexcept
@@ -2709,7 +2794,8 @@ template <class P, class = void>
 struct has_name : std::false_type {};
 template <class P>
 struct has_name<P, std::void_t<decltype(std::declval<P &>().name)>>
-	: std::true_type {};
+	: std::is_convertible<decltype(std::declval<P &>().name),
+			      const char *> {};
 
 /* The name that spawn() gave. */
 template <class P>
@@ -2759,7 +2845,7 @@ struct co_promise : co_promise_base {
 
 	co<T>
 	get_return_object() noexcept;
-	template <class U>
+	template <class U = T>
 	void return_value(U &&u) { v.emplace(std::forward<U>(u)); }
 	T take() { return rethrow(), std::move(*v); }
 };
@@ -2777,6 +2863,10 @@ struct co_promise<void> : co_promise_base {
 
 template <class T>
 class [[nodiscard]] co {
+	static_assert(!std::is_reference_v<T>,
+		      "a co has a value for a result: a pointer instead of a "
+		      "reference");
+
 public:
 	using promise_type = detail::co_promise<T>;
 
@@ -2800,7 +2890,16 @@ public:
 	struct awaiter {
 		std::coroutine_handle<promise_type> h;
 
-		bool await_ready() const noexcept { return false; }
+		bool
+		await_ready() const
+		{
+			if (!h || h.done())
+				status(evc_refuse(
+					-EVC_INVALID_ARGUMENT,
+					"co_await: the coroutine was moved "
+					"from, or has ended")).value();
+			return false;
+		}
 		template <class P>
 		std::coroutine_handle<>
 		await_suspend(std::coroutine_handle<P> after) noexcept
@@ -3277,7 +3376,7 @@ struct pop_wait final : wait {
 	{
 		if (!st)
 			return st;
-		return std::move(*item);
+		return { std::in_place, std::move(*item) };
 	}
 	bool
 	pop() noexcept
@@ -3438,7 +3537,10 @@ run_in(pool &p, reactor_ref r, const char *name, W work)
 {
 	using R = decltype(detail::work_with(std::declval<W &>(), nullptr));
 	constexpr bool plain = std::is_void_v<R> || detail::is_answer<R>;
-	using V = std::conditional_t<plain, char, R>;
+	static_assert(plain || !std::is_reference_v<R>,
+		      "the work of run_in returns a value: a pointer instead "
+		      "of a reference");
+	using V = std::conditional_t<plain, char, std::decay_t<R>>;
 	struct awaiter : evc_job {
 		evc_pool *pool_;
 		evc_coord *c;
@@ -3483,8 +3585,8 @@ run_in(pool &p, reactor_ref r, const char *name, W work)
 		{
 			auto *self = static_cast<awaiter *>(j);
 
-			return detail::caught(self->c, detail::or_empty(
-						      j->name), [&] {
+			return detail::caught_anew(self->c, detail::or_empty(
+							   j->name), [&] {
 				auto f = [&] {
 					return detail::work_with(self->w, j);
 				};

@@ -7,12 +7,33 @@
 
 #include <evcoord.hpp>
 
+#include <new>
 #include <thread>
 
 #include <pthread.h>
 #include <unistd.h>
 
 using namespace evcoord;
+
+// How many allocations of this thread succeed before one fails; -1: all do.
+static thread_local long n_allocations = -1;
+
+void *
+operator new(std::size_t n)
+{
+	void *p = n_allocations < 0 || n_allocations-- > 0 ? std::malloc(n)
+							   : nullptr;
+
+	if (p == nullptr)
+		throw std::bad_alloc();
+	return p;
+}
+
+void
+operator delete(void *p) noexcept { std::free(p); }
+
+void
+operator delete(void *p, std::size_t) noexcept { std::free(p); }
 
 namespace {
 
@@ -76,6 +97,17 @@ is_error(coord_ref c, const char *name, enum code k = code::aborted)
 		CHECK(false);
 	}
 	CHECK(n_live == 0);
+}
+
+// After a join it is one of the reasons alone.
+void
+is_last_reason(coord_ref c, const char *begin)
+{
+	auto all = c.reasons();
+
+	CHECK(!all.empty() && std::strstr(all.back().text, begin) ==
+	      all.back().text);
+	CHECK(std::strstr(all.back().text, "broken: disk full"));
 }
 
 // It is also the result of a run.
@@ -146,6 +178,8 @@ kinds()
 		  [] { throw std::bad_alloc(); } },
 		{ code::aborted, 0, "int: not a std::exception",
 		  [] { throw 7; } },
+		{ code::unknown, 0, "evcoord::error: nothing wrong",
+		  [] { throw error(code::ok, "nothing wrong"); } },
 		{ code::not_found, 0, "evcoord::error: NOT_FOUND",
 		  [] { status(code::not_found).value(); } },
 		{ code::aborted, ENOSPC,
@@ -427,6 +461,163 @@ pool_work()
 	is_error(c, "job");
 }
 
+// The error of a job or hook is not taken for that of an earlier one of its
+// thread.
+void
+after_a_report()
+{
+	for (int i = 0; i < 3; i++) {
+		coordinator c(loop());
+		pool p(c, "p", { 1, 0, 0, 0, pool_flag::finish });
+		evcoord::hook first, second;
+		auto fails = [&] { (void)c.fail(code::data_loss, "one"); };
+		auto throws = [] { status(code::data_loss).value(); };
+		verdict v;
+
+		if (i == 0)
+			CHECK(p.submit(c.home(), "1", fails, [] {}) &&
+			      p.submit(c.home(), "2", throws, [] {}));
+		if (i == 1) {
+			first = evcoord::hook(c, "1", fails);
+			second = evcoord::hook(c, "2", throws);
+			c.request_stop();
+		}
+#ifdef EVCOORD_COROUTINES
+		auto job = [](coordinator &d, pool &in, auto f) -> co<> {
+			(void)co_await run_in(in, d.home(), "job", f);
+		};
+		if (i == 2)
+			CHECK(spawn(c.home(), "1", job(c, p, fails)) &&
+			      spawn(c.home(), "2", job(c, p, throws)));
+#else
+		if (i == 2)
+			break;
+#endif
+		CHECK(c.run({}, &v) == code::data_loss);
+		CHECK(v.n_errors == 2);
+	}
+}
+
+// What the destructor of a callable throws when its call is refused.
+struct ends_badly {
+	throws_at_end own;
+	void
+	operator()() {}
+};
+
+void
+refused_end()
+{
+	for (int i = 0; i < 7; i++) {
+		config k;
+
+		k.strict = false;
+		coordinator c(loop(), k);
+		pool p(c, "p");
+		queue<int> q(c, "q");
+		struct pops {
+			throws_at_end own;
+			void
+			operator()(int) {}
+		};
+		struct joined {
+			throws_at_end own;
+			void
+			operator()(coord_ref, const verdict &) {}
+		};
+		struct feeds {
+			throws_at_end own;
+			std::optional<int>
+			operator()() { return 1; }
+		};
+		const char *name = "t";
+
+		if (i != 6)
+			c.request_stop();
+		if (i == 0)
+			CHECK(!c.thread("t", ends_badly()));
+		if (i == 1)
+			CHECK(!p.submit(c.home(), "t", ends_badly(), [] {}));
+		if (i == 2)
+			CHECK(!p.submit(loop_ref(c.home()), "t", ends_badly(),
+					[] {}));
+		if (i == 3)
+			CHECK(!c.reactor("t", ends_badly(), [] {}));
+		if (i == 4) {
+			name = "q";
+			CHECK(!q.watch(c.home(), pops()));
+		}
+		if (i == 5)
+			CHECK(!q.feed("t", 1, feeds()));
+		if (i == 6) {
+			name = "join_start";
+			CHECK(c.join_start(joined(), { -2 }).refused());
+		}
+		CHECK(c.run() == code::aborted);
+		is_error(c, name);
+	}
+	coordinator c(loop());
+	c.request_stop();
+	CHECK(c.run() && c.home().post(ends_badly()) == code::cancelled);
+	is_last_reason(c, "post: ");
+}
+
+// The callable of a feeder ends with the queue.
+void
+feed_end()
+{
+	coordinator c;
+	{
+		queue<int> q(c, "q");
+
+		CHECK(q.feed("f", 1, [own = throws_at_end()]
+			     () -> std::optional<int> { return {}; }));
+	}
+	// The queue has joined.
+	is_last_reason(c, "f: ");
+}
+
+// Without memory nothing is lost, and nothing is freed that is used.
+void
+no_memory()
+{
+	struct feeds {
+		counted own;
+		std::optional<int>
+		operator()() { return {}; }
+	};
+	int failed = 0;
+
+	for (long n = 0; n < 20; n++) {
+		coordinator c(loop());
+		queue<int> q(c, "q");
+		stop_and_join end(c);
+		scope_options o;
+
+		o.ended = [own = counted()](coord_ref, const verdict &) {};
+		try {
+			n_allocations = n;
+			scope s(c, "s", o);
+			n_allocations = -1;
+			CHECK(s);
+		} catch (const std::bad_alloc &) {
+			failed++;
+		}
+		n_allocations = -1;
+		o = {};
+		CHECK(n_live == 0);
+		try {
+			n_allocations = n;
+			CHECK(q.feed("f", 1, feeds()));
+		} catch (const std::bad_alloc &) {
+			failed++;
+			CHECK(n_live == 0);
+		}
+		n_allocations = -1;
+	}
+	CHECK(failed > 3 && n_live == 0);
+}
+
 void
 pool_done()
 {
@@ -697,6 +888,34 @@ coroutine()
 	}
 }
 
+// There is nothing to await in a coroutine that was moved from or has ended.
+co<int>
+number()
+{
+	co_return 1;
+}
+
+void
+coroutine_gone()
+{
+	for (bool moved : { true, false }) {
+		coordinator c(loop());
+
+		CHECK(spawn(c.home(), "co", [](bool from) -> co<> {
+			co<int> a = number();
+
+			if (from)
+				co<int> b(std::move(a));
+			else
+				CHECK(co_await std::move(a) == 1);
+			(void)co_await std::move(a);
+			CHECK(false);
+		}(moved)));
+		CHECK(c.run() == code::invalid_argument);
+		is_error(c, "co", code::invalid_argument);
+	}
+}
+
 void
 coroutine_work()
 {
@@ -795,13 +1014,14 @@ const named_case cases[] = {
 	CASE(looper_on_loop), CASE(looper_on_thread), CASE(looper_end),
 	CASE(hook), CASE(guard), CASE(task_on_stop), CASE(task_on_late),
 	CASE(task_describe), CASE(post), CASE(post_end), CASE(pool_work),
+	CASE(after_a_report), CASE(refused_end), CASE(feed_end), CASE(no_memory),
 	CASE(pool_done), CASE(queue_feed), CASE(queue_watch),
 	CASE(queue_moves), CASE(callable_moves), CASE(set_up),
 	CASE(tear_down), CASE(ended), CASE(in_scope), CASE(log),
 	CASE(is_clean), CASE(join_start), CASE(unblock), CASE(predicate),
 	CASE(block),
 #ifdef EVCOORD_COROUTINES
-	CASE(coroutine), CASE(coroutine_work),
+	CASE(coroutine), CASE(coroutine_gone), CASE(coroutine_work),
 #endif
 	CASE(exits_thread), CASE(cancelled_thread), CASE(exits_guard),
 	CASE(exits_pool),

@@ -346,6 +346,19 @@ struct holder {
 	member_task<holder, &holder::stop> in_flight{ *this };
 };
 
+struct answers_stop {
+	code
+	stop() noexcept
+	{
+		in_flight.end();
+		return code::internal;
+	}
+	void
+	late() const {}
+	member_task<answers_stop, &answers_stop::stop, &answers_stop::late>
+		in_flight{ *this };
+};
+
 void
 tasks()
 {
@@ -367,6 +380,12 @@ tasks()
 	CHECK(n_live == 0 && conn::n_told == 2 && h.told);
 	conn late(true);
 	CHECK(late.begin(c.home()) == code::cancelled);
+
+	coordinator d(loop());
+	answers_stop own;
+	CHECK(own.in_flight.begin(d.home()));
+	d.request_stop();
+	CHECK(d.run() == code::internal);
 }
 
 // ---- posts and pools
@@ -406,6 +425,23 @@ posts()
 	ev_loop_destroy(l);
 	CHECK(n == 9 && n_live == 0);
 	CHECK(r.post([] {}) == code::not_found);
+}
+
+// A post whose loop is gone returns what it was told: there is nobody to hear.
+void
+posts_gone()
+{
+	coordinator c;
+	auto *l = new_loop();
+	auto other = c.attach("other", l);
+	bool told = false;
+
+	CHECK(other->post([&](reactor_ref r, status why) {
+		told = !r;
+		return why;
+	}));
+	CHECK(other->detach() && told && !c.should_stop());
+	ev_loop_destroy(l);
 }
 
 void
@@ -564,6 +600,42 @@ queues()
 	CHECK(sum == 4950 && !c.should_stop());
 }
 
+// An item that cannot be assigned, and items that look like a status or like no
+// item at all.
+void
+queue_items()
+{
+	struct fixed {
+		const int n;
+	};
+	coordinator c;
+	queue<fixed> q(c, "q");
+	queue<status> s(c, "s");
+	queue<std::shared_ptr<int>> p(c, "p");
+	queue<std::vector<int>> v(c, "v");
+
+	CHECK(q.feed("f", 1, [n = 0]() mutable -> std::optional<fixed> {
+		if (n == 2)
+			return std::nullopt;
+		return fixed{ n++ };
+	}));
+	const auto first = q.pop();
+	CHECK(first.value().n == 0 && q.pop().value().n == 1);
+	CHECK(q.pop().status() == code::out_of_range);
+	CHECK(s.push(code::aborted) && s.push(code::ok));
+	CHECK(s.pop().value() == code::aborted && s.pop().value().ok());
+	CHECK(s.pop(0).status() == code::deadline_exceeded);
+	CHECK(p.push(nullptr) && !p.pop().value());
+	CHECK(v.push({}) && v.push({ 1, 2 }) && v.pop().value().empty());
+
+	struct base {
+		virtual ~base() = default;
+	};
+	struct derived : base {};
+	queue<base> b(c, "b");
+	CHECK(b.push(std::make_unique<derived>()) && b.pop(0));
+}
+
 void
 queue_left()
 {
@@ -689,6 +761,7 @@ moved()
 	hook h(b, "h", [&] { stops++; });
 
 	CHECK(!a && b && a.join().refused());
+	CHECK(b.is_clean(code::ok) && !a.is_clean(code::ok));
 	a = std::move(b);
 	CHECK(a && !b);
 	// The one that is assigned over ends, and its hook is called.
@@ -735,6 +808,44 @@ queues_last()
 	CHECK(n_live == 1 && q->push(counted(), 0) == code::cancelled);
 	q.reset();
 	CHECK(n_live == 0);
+}
+
+// And their scope, and what the scope calls.
+void
+scope_kept()
+{
+	for (struct ev_loop *home : { static_cast<struct ev_loop *>(nullptr),
+				      loop() })
+		for (int last = 0; last < 3; last++) {
+			std::unique_ptr<queue<counted>> q;
+			std::unique_ptr<pool> p;
+			scope_options o;
+			config k;
+
+			k.log = [own = counted()](log_level, const char *,
+						  const reason *) {};
+			auto c = std::make_unique<coordinator>(home, k);
+			o.ended = [own = counted()](coord_ref,
+						    const verdict &) {};
+			auto s = std::make_unique<scope>(*c, "s", o);
+			o = {};
+			k = {};
+			CHECK(s->ready());
+			q.reset(new queue<counted>(*s, "q"));
+			p.reset(new pool(*s, "p"));
+			CHECK(q->push(counted(), 0));
+			if (last == 2)
+				c.reset();
+			s.reset();
+			if (last == 1)
+				c.reset();
+			CHECK(q->push(counted(), 0) == code::cancelled);
+			q.reset();
+			CHECK(n_live > 0 && p->coord().should_stop());
+			p.reset();
+			c.reset();
+			CHECK(n_live == 0);
+		}
 }
 
 void
@@ -841,6 +952,38 @@ destroyed_inside()
 	}));
 	ev_run(loop(), 0);
 	CHECK(done && n_live == 0 && r.post([] {}).refused());
+}
+
+// Inside a run it is freed when the run returns.
+void
+destroyed_in_run()
+{
+	for (int how = 0; how < 3; how++) {
+		config k;
+
+		k.log = [own = counted()](log_level, const char *,
+					  const reason *) {};
+		auto *c = new coordinator(loop(), k);
+		auto *s = new scope(*c, "s");
+		coord_ref r = *c;
+
+		k = {};
+		CHECK(s->ready());
+		c->thread("t", [own = counted()](coord_ref me) {
+			me.wait_for_stop();
+		});
+		CHECK(c->home().post([=] {
+			delete s;
+			delete c;
+		}));
+		if (how == 0)
+			CHECK(r.run());
+		else if (how == 1)
+			CHECK(r.join());
+		else
+			CHECK(r.home().run());
+		CHECK(n_live == 0);
+	}
 }
 
 // Another thread asks for the stop while the destructor runs.
@@ -970,6 +1113,23 @@ signalled()
 	raise(SIGUSR1);
 	verdict v;
 	CHECK(c.run({}, &v).ok() == false || v.stop.signo == SIGUSR1);
+}
+
+// The list of the options is theirs.
+void
+signals_kept()
+{
+	coordinator c;
+	signals_options o;
+	volatile int first = SIGUSR1;
+
+	o.stop = { first, SIGUSR2 };
+	CHECK(o.stop.size() == 2 && !std::is_trivially_copyable_v<
+		decltype(o.stop)>);
+	CHECK(c.signals(o));
+	raise(SIGUSR2);
+	verdict v;
+	CHECK(c.join({}, &v) && v.stop.signo == SIGUSR2);
 }
 
 #ifdef __cpp_lib_jthread
@@ -1505,6 +1665,52 @@ coroutine_fails()
 	CHECK(std::strstr(c.first_error()->text, "fails: INTERNAL"));
 }
 
+// A coroutine of the program's own kind, whose promise has a name of its own.
+struct named_kind {
+	struct promise_type {
+		std::string name;
+		named_kind get_return_object() { return {}; }
+		std::suspend_never initial_suspend() { return {}; }
+		std::suspend_never final_suspend() noexcept { return {}; }
+		void return_void() {}
+		void unhandled_exception() { std::terminate(); }
+	};
+};
+
+named_kind
+waits_named(coord_ref c)
+{
+	status st = co_await evcoord::sleep(c.home(), 0.001);
+	CHECK(st);
+	c.request_stop();
+}
+
+// Results in braces, and work that has a constant for a result.
+co<std::pair<int, int>>
+two()
+{
+	co_return { 1, 2 };
+}
+
+void
+coroutine_kinds()
+{
+	coordinator c(loop());
+	pool p(c, "p", { 1 });
+
+	CHECK(spawn(c.home(), "co", [](coordinator &d, pool &in) -> co<> {
+		auto n = co_await two();
+		CHECK(n.first == 1 && n.second == 2);
+		auto s = co_await run_in(in, d.home(), "work",
+					 []() -> const std::string {
+			return "text";
+		});
+		CHECK(*s == "text");
+		waits_named(d);
+	}(c, p)));
+	CHECK(c.run());
+}
+
 // Two loops: a coroutine goes over, and comes back.
 void
 coroutine_moves()
@@ -1594,20 +1800,23 @@ const named_case cases[] = {
 	CASE(statuses), CASE(strict), CASE(threads), CASE(after_the_stop),
 	CASE(registered), CASE(unblocks), CASE(conditions), CASE(loopers),
 	CASE(looper_in_itself), CASE(holds), CASE(tasks), CASE(posts),
+	CASE(posts_gone), CASE(queue_items),
 	CASE(pools), CASE(answers), CASE(pool_in_use), CASE(pool_left), CASE(reactors), CASE(queues),
 	CASE(queue_left), CASE(queue_watched), CASE(queue_in_use),
 	CASE(in_use_on_loop),
-	CASE(destructor_joins), CASE(moved), CASE(handles_last), CASE(queues_last), CASE(scopes),
+	CASE(destructor_joins), CASE(moved), CASE(handles_last), CASE(queues_last),
+	CASE(scope_kept), CASE(scopes),
 	CASE(reports),
-	CASE(straggler), CASE(destroyed_inside), CASE(destroyed_beside),
+	CASE(straggler), CASE(destroyed_inside), CASE(destroyed_in_run),
+	CASE(destroyed_beside),
 	CASE(scope_outlives), CASE(in_child), CASE(block_ends), CASE(guards), CASE(joins),
-	CASE(signalled),
+	CASE(signalled), CASE(signals_kept),
 #ifdef __cpp_lib_jthread
 	CASE(stop_tokens), CASE(jthreads), CASE(token_outlives),
 #endif
 #ifdef EVCOORD_COROUTINES
 	CASE(coroutines), CASE(coroutines_stopped), CASE(coroutines_loop_gone),
-	CASE(coroutine_fails), CASE(coroutine_moves),
+	CASE(coroutine_fails), CASE(coroutine_moves), CASE(coroutine_kinds),
 	CASE(coroutine_ends_elsewhere), CASE(coroutine_does_not_look),
 	CASE(coroutines_destroyed), CASE(coroutines_freed), CASE(descriptors),
 	CASE(coroutine_queues), CASE(coroutine_answers),

@@ -132,6 +132,12 @@ void drops(coord_ref c, std::stop_token s)
 #endif
 
 #ifdef EVCOORD_COROUTINES
+void refers(pool &p, reactor_ref r, int &i)
+{
+	(void)run_in(p, r, "w", [&]() -> int & { return i; }); // no: coroutine
+	(void)sizeof(co<int &>); // no: coroutine
+}
+
 co<int> number();
 co<> loses(reactor_ref r);
 
