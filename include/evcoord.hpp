@@ -500,8 +500,8 @@ struct told {
 	}
 };
 
-/* The exception that is being handled, as an error of c, when c is not gone;
-   the result is its code.  An error of value() with a clean code is no error. */
+/* The exception that is being handled, as an error of c, unless c is gone; the
+   result is its code.  An error of value() with a clean code is no error. */
 inline evc_status
 report_exception(evc_coord *c, const char *name) noexcept
 {
