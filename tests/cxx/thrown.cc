@@ -18,7 +18,8 @@ using namespace evcoord;
 // How many allocations of this thread succeed before one fails; -1: all do.
 static thread_local long n_allocations = -1;
 
-void *
+// Inlined alone, one of them would not be the other's counterpart to g++.
+__attribute__((noinline)) void *
 operator new(std::size_t n)
 {
 	void *p = n_allocations < 0 || n_allocations-- > 0 ? std::malloc(n)
@@ -29,10 +30,10 @@ operator new(std::size_t n)
 	return p;
 }
 
-void
+__attribute__((noinline)) void
 operator delete(void *p) noexcept { std::free(p); }
 
-void
+__attribute__((noinline)) void
 operator delete(void *p, std::size_t) noexcept { std::free(p); }
 
 namespace {
@@ -470,7 +471,13 @@ after_a_report()
 		coordinator c(loop());
 		pool p(c, "p", { 1, 0, 0, 0, pool_flag::finish });
 		evcoord::hook first, second;
-		auto fails = [&] { (void)c.fail(code::data_loss, "one"); };
+		/* After the stop nothing is submitted. */
+		std::atomic<bool> both{ false };
+		auto fails = [&] {
+			while (!both)
+				std::this_thread::yield();
+			(void)c.fail(code::data_loss, "one");
+		};
 		auto throws = [] { status(code::data_loss).value(); };
 		verdict v;
 
@@ -493,6 +500,7 @@ after_a_report()
 		if (i == 2)
 			break;
 #endif
+		both = true;
 		CHECK(c.run({}, &v) == code::data_loss);
 		CHECK(v.n_errors == 2);
 	}
