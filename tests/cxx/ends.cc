@@ -4,6 +4,7 @@
 // std::terminate, where it throws: with its frame in place, and not in one that
 // is gone, though somebody further out would catch it.  The name of a case is
 // the argument; with a second one the function forks, and throws in both processes.
+#include <atomic>
 #include <pthread.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -12,7 +13,7 @@
 
 namespace {
 
-volatile bool in_place;
+std::atomic<bool> in_place;
 bool forks;
 
 struct local {
