@@ -147,14 +147,15 @@ evc_asio_attach(evc_coord *c, const char *name,
 inline evc_status
 evc_asio_detach(evc_asio *a)
 {
-	evc_status st = a != nullptr ? evc_adapter_leaving(&a->adapter,
-							   "evc_asio_detach") :
-				       0;
 	evc_asio_error ignored;
+	evc_status st;
 
-	if (a != nullptr && st == 0)
+	if (a == nullptr)
+		return 0;
+	st = evc_adapter_leaving(&a->adapter, "evc_asio_detach");
+	if (st == 0)
 		st = evc_adapter_detach(&a->adapter);
-	if (a == nullptr || st < 0)
+	if (st < 0)
 		return st;
 	if (auto w = a->watch.lock()) {
 		w->owner = nullptr;

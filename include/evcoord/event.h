@@ -90,9 +90,10 @@ evc_event_detach(evc_event *e)
 {
 	evc_status st;
 
-	st = e != EVC_NULL_ ? evc_adapter_leaving(&e->adapter,
-						   "evc_event_detach") : 0;
-	if (e == EVC_NULL_ || st < 0)
+	if (e == EVC_NULL_)
+		return 0;
+	st = evc_adapter_leaving(&e->adapter, "evc_event_detach");
+	if (st < 0)
 		return st;
 	event_del(e->event);
 	st = evc_adapter_detach(&e->adapter);

@@ -94,9 +94,10 @@ evc_glib_detach(evc_glib *g)
 	evc_status st;
 	bool on;
 
-	st = g != EVC_NULL_ ? evc_adapter_leaving(&g->adapter,
-						   "evc_glib_detach") : 0;
-	if (g == EVC_NULL_ || st < 0)
+	if (g == EVC_NULL_)
+		return 0;
+	st = evc_adapter_leaving(&g->adapter, "evc_glib_detach");
+	if (st < 0)
 		return st;
 	on = !g_source_is_destroyed(&g->source);
 	if (on)

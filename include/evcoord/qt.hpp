@@ -103,9 +103,10 @@ evc_qt_detach(evc_qt *q)
 {
 	evc_status st;
 
-	st = q != nullptr ? evc_adapter_leaving(&q->adapter, "evc_qt_detach") :
-			    0;
-	if (q == nullptr || st < 0)
+	if (q == nullptr)
+		return 0;
+	st = evc_adapter_leaving(&q->adapter, "evc_qt_detach");
+	if (st < 0)
 		return st;
 	q->notifier->setEnabled(false);
 	st = evc_adapter_detach(&q->adapter);

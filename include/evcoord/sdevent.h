@@ -91,9 +91,10 @@ evc_sdevent_detach(evc_sdevent *s)
 {
 	evc_status st;
 
-	st = s != EVC_NULL_ ? evc_adapter_leaving(&s->adapter,
-						   "evc_sdevent_detach") : 0;
-	if (s == EVC_NULL_ || st < 0)
+	if (s == EVC_NULL_)
+		return 0;
+	st = evc_adapter_leaving(&s->adapter, "evc_sdevent_detach");
+	if (st < 0)
 		return st;
 	sd_event_source_set_enabled(s->source, SD_EVENT_OFF);
 	st = evc_adapter_detach(&s->adapter);

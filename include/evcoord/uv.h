@@ -108,9 +108,10 @@ evc_uv_detach(evc_uv *u)
 	evc_status st;
 	bool closing;
 
-	st = u != EVC_NULL_ ? evc_adapter_leaving(&u->adapter,
-						   "evc_uv_detach") : 0;
-	if (u == EVC_NULL_ || st < 0)
+	if (u == EVC_NULL_)
+		return 0;
+	st = evc_adapter_leaving(&u->adapter, "evc_uv_detach");
+	if (st < 0)
 		return st;
 	/* By the program, against the rule. */
 	closing = uv_is_closing(evc_uv_handle(u));

@@ -415,6 +415,16 @@ answered_inside(void)
 	}
 }
 
+/* The child of fork ends with this status. */
+static void
+left_with(pid_t pid, int code)
+{
+	int status;
+
+	CHECK(waitpid(pid, &status, 0) == pid);
+	CHECK(WIFEXITED(status) && WEXITSTATUS(status) == code);
+}
+
 static void
 dialog_for_ever(void)
 {
@@ -443,7 +453,6 @@ live_on(void)
 static void
 at_end_inside(void)
 {
-	int status;
 	pid_t pid;
 
 	if (!HOST_NESTS)
@@ -452,8 +461,7 @@ at_end_inside(void)
 	pid = fork();
 	if (pid == 0)
 		live_on();
-	CHECK(waitpid(pid, &status, 0) == pid);
-	CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 124);
+	left_with(pid, 124);
 	begin();
 }
 
@@ -463,15 +471,13 @@ static void
 fork_here(void)
 {
 	pid_t pid = fork();
-	int status;
 
 	if (pid == 0) {
 		alarm(10);
 		evc_adapter_turn(host_adapter());
 		_exit(host_adapter()->watched ? 1 : 7);
 	}
-	CHECK(waitpid(pid, &status, 0) == pid);
-	CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 7);
+	left_with(pid, 7);
 	ask();
 }
 
@@ -487,7 +493,6 @@ fork_in_the_run(void)
 static void
 detach_in_a_child(void)
 {
-	int status;
 	pid_t pid;
 
 	ask();
@@ -499,8 +504,7 @@ detach_in_a_child(void)
 		OK(host_detach());
 		_exit(7);
 	}
-	CHECK(waitpid(pid, &status, 0) == pid);
-	CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 7);
+	left_with(pid, 7);
 	post(set_called);
 	host_later(ask);
 	OK(host_run(NULL, &v));

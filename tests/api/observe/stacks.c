@@ -4,6 +4,7 @@
  * functions of the program run, a smaller one where that was asked for.
  */
 #include "../../support/api_util.h"
+
 #include <ev.h>
 #include <stdatomic.h>
 
