@@ -9,8 +9,8 @@
 #   clang   the whole suite
 #   llhttp  the server on that parser, of Debian's package node-llhttp
 #   musl, i686, arm64
-#           a build without a warning; libev and check are built from Debian's
-#           sources.  The tests run, for arm64 under qemu-user, but for those
+#           a build without a warning; libev, libmd and check are built from the
+#           sources of Debian.  The tests run, for arm64 under qemu-user, but for those
 #           that tests/sanitizer-exclusions names for musl and qemu
 #   wrap    a release archive as a subproject of a program that meson builds
 #   deb     make deb, lintian, and the tests of the packages in a new Debian
@@ -61,8 +61,11 @@ apt() {
 # libraries CC HOST: libev and check in $work, for that compiler.
 libraries() {
 	apt update || skip "no network"
-	apt source libev check || skip "no sources of libev and check"
+	apt source libev libmd check ||
+		skip "no sources of libev, libmd and check"
 	(cd libev-*/ && ./configure --host="$2" CC="$1" --prefix="$work" &&
+		$MAKE install) || exit 1
+	(cd libmd-*/ && ./configure --host="$2" CC="$1" --prefix="$work" &&
 		$MAKE install) || exit 1
 	mkdir check && cd check || exit 99
 	cmake ../check-*/ -DCMAKE_C_COMPILER="$1" -DCMAKE_SYSTEM_NAME=Linux \

@@ -218,7 +218,8 @@ evc_cluster_scope(const evc_cluster *cluster);
 enum {
 	/* evc_schedule_opts.flags */
 	/* The function's updates of variables are made when the function has
-	   succeeded, all at once and exactly once. */
+	   succeeded, all at once and exactly once, and only if all that it has
+	   read is still so; else it runs again. */
 	EVC_TRANSACTIONAL = 1 << 25,
 
 	/* evc_schedule_opts.priority */
@@ -676,6 +677,19 @@ EVC_API evc_status
 evc_variable_get(evc_cluster *cluster, const char *name, evc_value *ret_value);
 
 /*
+ * Read a variable that is a number; a missing variable counts as 0.
+ *
+ * Thread:    any.
+ * Ownership: *ret_number is the value, or 0.
+ * Returns:   0; -EVC_INVALID_ARGUMENT, also for a variable that is no number;
+ *            -EVC_RESOURCE_EXHAUSTED.
+ * Since:     0.2
+ */
+EVC_API evc_status
+evc_variable_number(evc_cluster *cluster, const char *name,
+		    double *ret_number);
+
+/*
  * Set a variable if its present value equals expected (NULL: the variable does
  * not exist; numbers compare as numbers).
  *
@@ -782,7 +796,10 @@ typedef struct evc_cluster_info {
 				    last good one */
 	double unsaved;          /* seconds since the last good save, or since
 				    the opening; 0: the last save succeeded */
-	uint64_t reserved_[6];
+	uint64_t n_conflicts;    /* runs of transactional functions that began
+				    again, because a variable that they had
+				    read was changed */
+	uint64_t reserved_[5];
 } evc_cluster_info;
 
 /*

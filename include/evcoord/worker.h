@@ -180,11 +180,13 @@ evc_exec_get(const evc_exec *x, evc_exec_info *ret_info);
 /* ---- the cluster's variables ---- */
 
 /*
- * Add to a variable that is a number (a missing variable counts as 0).  The
- * updates of a function scheduled as EVC_TRANSACTIONAL are made when the
- * function has succeeded, all at once and exactly once, however often it had to
- * be run.  In such a function *ret_now is the value that the variable would
- * have if the updates were made now.
+ * Add to a variable that is a number (a missing variable counts as 0).
+ *
+ * A function that was scheduled as EVC_TRANSACTIONAL is serializable: its
+ * updates are made when it has succeeded, all at once and exactly once, and
+ * only when all that it has read is still so; else it runs again.  The function
+ * sees its own updates.  *ret_now, too, is something that it has read; an
+ * addition without ret_now reads nothing.  See ISOLATION in evcoord-cluster(7).
  *
  * Thread:    the function's.
  * Ownership: name is copied; *ret_now is the new value.  ret_now may be NULL:
@@ -213,9 +215,12 @@ EVC_API evc_status
 evc_exec_variable_set(evc_exec *x, const char *name, const evc_value *value);
 
 /*
- * Read a variable, with the updates of all functions that this worker has run
- * before; a transactional function sees its own updates, too.  Functions on
- * other workers may change the variable meanwhile.
+ * Read a variable, with the updates of all functions that were told to have
+ * succeeded, and of all functions that this worker has run before; a
+ * transactional function sees its own updates, too.  Each call reads anew.
+ * Functions on other workers may change the variable meanwhile; then a
+ * transactional function, which may have seen a state that never was, runs
+ * again.
  *
  * Thread:    the function's.
  * Ownership: *ret_value is the caller's, for evc_value_free.
@@ -228,14 +233,41 @@ EVC_API evc_status
 evc_exec_variable_get(evc_exec *x, const char *name, evc_value *ret_value);
 
 /*
+ * Read a variable that is a number, as evc_exec_variable_get; a missing
+ * variable counts as 0.
+ *
+ * Thread:    the function's.
+ * Ownership: *ret_number is the value, or 0.
+ * Returns:   0; -EVC_INVALID_ARGUMENT, also for a variable that is no number;
+ *            else as evc_exec_variable_get, without -EVC_NOT_FOUND.
+ * Since:     0.2
+ */
+EVC_API evc_status
+evc_exec_variable_number(evc_exec *x, const char *name, double *ret_number);
+
+/*
+ * Read a variable as evc_exec_variable_get, but unchecked: a transactional
+ * function succeeds although the variable was changed after this read.  This is
+ * for values that may be a little old, as the parameters of a model are.
+ *
+ * Thread:    the function's.
+ * Ownership: *ret_value is the caller's, for evc_value_free.
+ * Returns:   as evc_exec_variable_get.
+ * Since:     0.2
+ */
+EVC_API evc_status
+evc_exec_variable_get_loose(evc_exec *x, const char *name,
+			    evc_value *ret_value);
+
+/*
  * Set a variable if its present value equals expected (NULL: the variable does
- * not exist; numbers compare as numbers).  Not in a transactional function.
+ * not exist; numbers compare as numbers).  In a transactional function the
+ * present value counts as read, also when it differs.
  *
  * Thread:    the function's.
  * Ownership: everything is copied.
- * Returns:   0; -EVC_ABORTED when the present value differs;
- *            -EVC_FAILED_PRECONDITION in a transactional function; else as
- *            evc_exec_variable_set.
+ * Returns:   0; -EVC_ABORTED when the present value differs; else as
+ *            evc_exec_variable_set and evc_exec_variable_get.
  * Since:     0.1
  */
 EVC_API evc_status

@@ -25,7 +25,7 @@
 
 #include "wire/frames_bytes.h"
 
-#define FRAME_VERSION 1
+#define FRAME_VERSION 2
 #define FRAME_HEAD 8
 #define FRAME_NAMES_MOST 65536 /* functions of a program */
 

@@ -223,10 +223,14 @@ in_update(struct parts_in *in)
 	u.name = in_text(in, VARIABLE_MOST);
 	u.value = in_value(in);
 	u.expected = in_value(in);
-	if (in->wrong == NULL && (u.op < EVC_VARIABLE_ADD ||
-				  u.op > EVC_VARIABLE_COMPARE_SET))
-		in->wrong = "with an unknown operation";
 	return u;
+}
+
+static bool
+is_of_result(unsigned op)
+{
+	return op == EVC_VARIABLE_ADD || op == EVC_VARIABLE_SET ||
+	       op == EVC_VARIABLE_READ || op == EVC_VARIABLE_READ_HASHED;
 }
 
 /* Read the updates of a result, and the end of the frame. */
@@ -246,8 +250,7 @@ get_updates(const struct frame *f, struct parts_in *in, uint64_t n,
 			return no_memory(f);
 		for (i = 0; i < n; i++) {
 			u[i] = in_update(in);
-			if (in->wrong == NULL && u[i].op != EVC_VARIABLE_ADD &&
-			    u[i].op != EVC_VARIABLE_SET)
+			if (in->wrong == NULL && !is_of_result(u[i].op))
 				in->wrong = "with an update that is none";
 		}
 	}
@@ -322,5 +325,8 @@ evc__frame_get_variable(const struct frame *f, evc_engine_update *ret)
 	struct parts_in in = parts_in_of(f);
 
 	*ret = in_update(&in);
+	if (in.wrong == NULL && (ret->op < EVC_VARIABLE_ADD ||
+				 ret->op > EVC_VARIABLE_COMPARE_SET))
+		in.wrong = "with an unknown operation";
 	return evc__parts_end(&in);
 }

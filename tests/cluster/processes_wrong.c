@@ -16,7 +16,7 @@ static const evc_function functions[] = { P_FUNCTIONS };
 
 /* ---- liars: they get the streams, and say something ---- */
 
-#define FRAME(type, n, body) "\xe5\xc1\x01" type "\0\0\0" n body
+#define FRAME(type, n, body) "\xe5\xc1\x02" type "\0\0\0" n body
 #define HELLO FRAME("\x07", "\x0a", "\0\0\0\x01" "\0\x03" "pid\0")
 
 struct lie {
@@ -36,9 +36,9 @@ struct lie {
 
 static const struct lie lies[] = {
 	LIE("version", "\xe5\xc1\x09\x07\0\0\0\0", false,
-	    "a frame of version 9, and only version 1 is known here"),
+	    "a frame of version 9, and only version 2 is known here"),
 	LIE("text", "Hello, world!\n", false, "bytes that begin no frame"),
-	LIE("huge", "\xe5\xc1\x01\x07\xff\xff\xff\xff", false, "4294967295"),
+	LIE("huge", "\xe5\xc1\x02\x07\xff\xff\xff\xff", false, "4294967295"),
 	LIE("early", FRAME("\x09", "\x08", "\0\0\0\0\0\0\0\x01"), false,
 	    "before its hello"),
 	LIE("names", FRAME("\x07", "\x04", "\xff\xff\xff\xff"), false,
@@ -96,7 +96,7 @@ close_with_one(int data, int control)
 	shutdown(data, SHUT_RDWR);
 	for (;;)
 		if (next_frame(control, body, sizeof(body)) == 13)
-			send(control, "\xe5\xc1\x01\x10\0\0\0\0", 8,
+			send(control, "\xe5\xc1\x02\x10\0\0\0\0", 8,
 			     MSG_NOSIGNAL);
 }
 

@@ -19,6 +19,7 @@ folder() {
 
 mkdir "$tmp/all" "$tmp/linux"
 folder "$tmp/all" ev.h
+folder "$tmp/all" sha1.h
 folder "$tmp/all" hiredis/hiredis.h
 folder "$tmp/linux" linux/futex.h
 folder "$tmp/linux" asm/unistd.h

@@ -427,8 +427,8 @@ START_TEST(sending)
 	char id[64], before[64], after[64];
 
 	begin_all();
-	SEND("1", "plain", "2", "one", "2", "1", "a", "5", "2", "b", "\xa1x",
-	     "two", "1", "1", "a", "0.5");
+	SEND("1", "plain", "2", "one", "1", "2", "1", "a", "5", "2", "b",
+	     "\xa1x", "two", "1", "1", "1", "a", "0.5");
 	IS("ok");
 	last_event(id, sizeof(id), "w", "7", "1", "plainonetwo");
 	var_is("b", "\xa1x");
@@ -437,14 +437,14 @@ START_TEST(sending)
 	ck_assert_int_eq(rs_number(&s, "HGET " COUNT " changes"), 2);
 	/* The same again. */
 	digest(before, sizeof(before));
-	SEND("1", "plain", "2", "one", "2", "1", "a", "5", "2", "b", "\xa1x",
-	     "two", "1", "1", "a", "0.5");
+	SEND("1", "plain", "2", "one", "1", "2", "1", "a", "5", "2", "b",
+	     "\xa1x", "two", "1", "1", "1", "a", "0.5");
 	IS("ok");
 	ck_assert_str_eq(digest(after, sizeof(after)), before);
 	/* One that cannot be made; what it would have changed is not. */
-	SEND("2", "", "3", "one", "2", "2", "c", "\x05", "1", "b", "1", "two",
-	     "3", "2", "b", "\x07", "1", "b", "1", "1", "b", "-2", "three",
-	     "0");
+	SEND("2", "", "3", "one", "1", "2", "2", "c", "\x05", "1", "b", "1",
+	     "two", "1", "3", "2", "b", "\x07", "1", "b", "1", "1", "b", "-2",
+	     "three", "1", "0");
 	IS("ok|0|variable b is no number");
 	last_event(id, sizeof(id), "w", "7", "2", "twothree");
 	var_is("b", "\x06");
@@ -455,16 +455,16 @@ START_TEST(sending)
 	IS("ok|0|variable b is no number");
 	ck_assert_int_eq(rs_number(&s, "XLEN " EV), 3);
 	/* Removed, in both spellings, and added to afterwards. */
-	SEND("3", "", "1", "x", "4", "2", "a", "", "2", "b", "\xc0", "1", "b",
-	     "3", "2", "c", "\xc0");
+	SEND("3", "", "1", "x", "1", "4", "2", "a", "", "2", "b", "\xc0", "1",
+	     "b", "3", "2", "c", "\xc0");
 	IS("ok");
 	var_is("a", "");
 	var_is("b", "\x03");
 	ck_assert_int_eq(rs_number(&s, "HEXISTS " VAR " a"), 0);
 	ck_assert_int_eq(rs_number(&s, "HEXISTS " VAR " c"), 0);
 	/* Numbers that are none. */
-	SEND("4", "", "2", "x", "1", "1", "b", "inf", "y", "1", "1", "b",
-	     "what");
+	SEND("4", "", "2", "x", "1", "1", "1", "b", "inf", "y", "1", "1", "1",
+	     "b", "what");
 	IS("ok|0|variable b: inf is nothing to add|1|variable b: what is "
 	   "nothing"
 	   " to add");
@@ -473,12 +473,59 @@ START_TEST(sending)
 	ck_assert_int_eq(rs_number(&s, "XLEN " EV), 4);
 	digest(before, sizeof(before));
 	/* One that was said before, on a connection that was given up. */
-	SEND("3", "late", "1", "x", "1", "1", "b", "1");
+	SEND("3", "late", "1", "x", "1", "1", "1", "b", "1");
 	BEGINS("error GARBAGE");
 	ck_assert_str_eq(digest(after, sizeof(after)), before);
-	SEND("5", "", "1", "x", "2", "2", "b", "\x01", "9", "b", "1");
+	SEND("5", "", "1", "x", "1", "2", "2", "b", "\x01", "7", "b", "1");
 	BEGINS("error GARBAGE");
 	ck_assert_str_eq(digest(after, sizeof(after)), before);
+	end();
+}
+END_TEST
+
+/* The hash of LONG_VALUE: printf '\331\120%080d' 0 | tr 0 l | sha1sum */
+#define LONG_VALUE \
+	"\xd9\x50" \
+	"llllllllllllllllllllllllllllllllllllllll" \
+	"llllllllllllllllllllllllllllllllllllllll"
+#define LONG_HASH "423c99fe5ce4dcfb77625861bc89f9c191d0f193"
+
+START_TEST(sending_what_was_read)
+{
+	char id[64];
+
+	begin_all();
+	SEND("1", "", "1", "set", "1", "2", "2", "a", "\x01", "2", "long",
+	     LONG_VALUE);
+	IS("ok");
+	/* All hold; in the second one what the first one has left. */
+	SEND("2", "", "2", "one", "1", "4", "8", "a", "\x01", "8", "none", "",
+	     "9", "long", LONG_HASH, "2", "a", "\x02", "two", "1", "2", "8", "a",
+	     "\x02", "2", "a", "\x03");
+	IS("ok");
+	last_event(id, sizeof(id), "w", "7", "2", "onetwo");
+	var_is("a", "\x03");
+	/* None does, and then one that holds. */
+	SEND("3", "", "5", "old", "1", "2", "8", "a", "\x02", "2", "a", "\x07",
+	     "there", "1", "2", "8", "a", "", "1", "a", "1", "gone", "1", "2",
+	     "8", "none", "\x01", "1", "a", "1", "hash", "1", "2", "9", "long",
+	     "0" LONG_HASH, "1", "a", "1", "fine", "1", "2", "8", "a", "\x03",
+	     "1", "a", "1");
+	IS("ok|0||1||2||3|");
+	last_event(id, sizeof(id), "w", "7", "3", "fine");
+	var_is("a", "\x04");
+	ck_assert_int_eq(rs_number(&s, "HGET " COUNT " finished"), 4);
+	/* A short value in the place of a long one, which has that hash. */
+	SEND("4", "", "1", "set", "1", "1", "2", "long", "\x05");
+	IS("ok");
+	SEND("5", "", "1", "x", "1", "1", "9", "long", LONG_HASH);
+	IS("ok|0|");
+	/* Failures: told when their reads hold, and not counted. */
+	SEND("6", "", "2", "fails", "0", "1", "8", "a", "\x04", "never", "0",
+	     "1", "8", "a", "\x05");
+	IS("ok|1|");
+	last_event(id, sizeof(id), "w", "7", "6", "fails");
+	ck_assert_int_eq(rs_number(&s, "HGET " COUNT " finished"), 5);
 	end();
 }
 END_TEST
@@ -498,7 +545,7 @@ START_TEST(sending_is_refused)
 	ck_assert_str_eq(digest(after, sizeof(after)), before);
 	fence("7");
 	digest(before, sizeof(before));
-	SEND("1", "x", "1", "y", "1", "1", "a", "1");
+	SEND("1", "x", "1", "y", "1", "1", "1", "a", "1");
 	IS("fenced");
 	ck_assert_str_eq(digest(after, sizeof(after)), before);
 	end();
@@ -601,10 +648,10 @@ START_TEST(variables_that_are_gone)
 	char before[64], after[64];
 
 	begin_all();
-	SEND("1", "two", "1", "x", "2", "2", "a", "\x05", "2", "b", "\x06");
+	SEND("1", "two", "1", "x", "1", "2", "2", "a", "\x05", "2", "b", "\x06");
 	rs_do(&s, "HDEL " VAR " b");
 	digest(before, sizeof(before));
-	SEND("2", "one", "1", "x", "1", "1", "a", "1");
+	SEND("2", "one", "1", "x", "1", "1", "1", "a", "1");
 	IS("gone");
 	VARIABLE("1", "1", "1", "");
 	IS("gone");
@@ -621,12 +668,12 @@ START_TEST(variables_that_are_gone)
 	ck_assert_str_eq(digest(after, sizeof(after)), before);
 	RUN(SCRIPT_LOCK, 4, COORD, GEN, COUNT, VAR, "x", "1", "90000", "1");
 	IS("ok|1|");
-	SEND("2", "one", "1", "x", "1", "1", "a", "1");
+	SEND("2", "one", "1", "x", "1", "1", "1", "a", "1");
 	IS("ok");
 	/* Another version's, which does not say how many there are. */
 	rs_do(&s, "DEL " VAR);
 	rs_do(&s, "HINCRBY " COUNT " changes 1");
-	SEND("3", "one", "1", "x", "1", "1", "a", "1");
+	SEND("3", "one", "1", "x", "1", "1", "1", "a", "1");
 	IS("ok");
 	RUN(SCRIPT_LOCK, 4, COORD, GEN, COUNT, VAR, "x", "1", "90000", "");
 	IS("ok|4|");
@@ -932,7 +979,7 @@ run_each(enum redis_script i)
 		RUN(i, 2, LEASE, EV, "1 7", "w", "7", "9", "bye");
 		break;
 	case SCRIPT_SEND:
-		SEND("9", "", "1", "x", "2", "1", "a", "1", "2", "b", "\x05");
+		SEND("9", "", "1", "x", "1", "2", "1", "a", "1", "2", "b", "\x05");
 		break;
 	case SCRIPT_VARIABLE:
 		VARIABLE("9", "1", "1", "");
@@ -956,7 +1003,7 @@ anew(void)
 	rs_do(&s, "FLUSHALL");
 	take("x");
 	registered("7");
-	SEND("1", "", "1", "x", "1", "1", "a", "1");
+	SEND("1", "", "1", "x", "1", "1", "1", "a", "1");
 	VARIABLE("1", "1", "1", "");
 	RUN(SCRIPT_REPLACE, 5, GEN, COORD, VAR, COUNT, SEQS, "1", "x", "1", "0",
 	    "a", "\x01");
@@ -1105,7 +1152,8 @@ START_TEST(a_replica)
 END_TEST
 
 RS_MAIN("redis/scripts", taking, taking_it_fresh, staying, releasing, a_life,
-	fencing, sending, sending_is_refused, single_operations,
+	fencing, sending, sending_what_was_read, sending_is_refused,
+	single_operations,
 	variables_that_are_gone, all_of_them, sums_are_the_same,
 	comparisons_are_the_same, other_types, other_contents,
 	without_memory, a_replica)

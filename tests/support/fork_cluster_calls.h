@@ -143,6 +143,8 @@ never_variable(const char *name, const evc_value *value, void *arg)
 	X(evc_variable_add, REF(evc_variable_add(w->cl, "n", 1, &w->now))) \
 	X(evc_variable_set, REF(evc_variable_set(w->cl, "n", &w->args))) \
 	X(evc_variable_get, REF(evc_variable_get(w->cl, "n", &w->answer))) \
+	X(evc_variable_number, \
+	  REF(evc_variable_number(w->cl, "n", &w->now))) \
 	X(evc_variable_compare_set, \
 	  REF(evc_variable_compare_set(w->cl, "n", NULL, &w->args))) \
 	X(evc_variable_each, \
@@ -176,6 +178,10 @@ never_variable(const char *name, const evc_value *value, void *arg)
 	  REF(evc_exec_variable_set(w->x, "n", evc_exec_args(w->x)))) \
 	X(evc_exec_variable_get, \
 	  REF(evc_exec_variable_get(w->x, "n", &w->answer))) \
+	X(evc_exec_variable_number, \
+	  REF(evc_exec_variable_number(w->x, "n", &w->now))) \
+	X(evc_exec_variable_get_loose, \
+	  REF(evc_exec_variable_get_loose(w->x, "n", &w->answer))) \
 	X(evc_exec_variable_compare_set, \
 	  REF(evc_exec_variable_compare_set(w->x, "n", NULL, \
 					    evc_exec_args(w->x)))) \

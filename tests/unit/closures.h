@@ -115,7 +115,7 @@ get(struct closures *q)
 static MAYBE_UNUSED void
 back(struct closures *q, struct item *i)
 {
-	LOCKED_DO(q, evc__closures_back(q, &i->c, false));
+	LOCKED_DO(q, evc__closures_back(q, &i->c, CLOSURE_QUEUED));
 }
 
 static MAYBE_UNUSED void

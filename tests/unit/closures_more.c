@@ -126,7 +126,7 @@ START_TEST(what_is_held_is_accepted_and_not_taken)
 	ck_assert_ptr_eq(get(q), &items[1]);
 	ck_assert_ptr_eq(get(q), &items[0]);
 	/* To be tried again, later. */
-	LOCKED_DO(q, evc__closures_back(q, &items[1].c, true));
+	LOCKED_DO(q, evc__closures_back(q, &items[1].c, CLOSURE_HELD));
 	ck_assert_int_eq(items[1].c.where, CLOSURE_HELD);
 	finish(q, &items[0]);
 	IS(done(q), EVC_PENDING);
@@ -392,6 +392,131 @@ START_TEST(cancelled_may_take_out_others)
 }
 END_TEST
 
+/* ---- alone ---- */
+
+static void
+back_alone(struct closures *q, struct item *i)
+{
+	LOCKED_DO(q, evc__closures_back(q, &i->c, CLOSURE_ALONE));
+}
+
+static bool
+has_news(struct closures *q)
+{
+	bool news = q->alone_news;
+
+	q->alone_news = false;
+	return news;
+}
+
+START_TEST(one_runs_alone)
+{
+	struct closures *q = begin(MANY);
+	struct item items[5];
+	int i;
+
+	init(items, 5);
+	items[4].c.priority = 7;
+	for (i = 0; i < 4; i++)
+		OK(put(q, &items[i]));
+	ck_assert_ptr_eq(get(q), &items[0]);
+	ck_assert_ptr_eq(get(q), &items[1]);
+	ck_assert_ptr_eq(get(q), &items[2]);
+	ck_assert(!has_news(q));
+	/* Two of the three, while the third is taken: nothing is given out. */
+	back_alone(q, &items[0]);
+	ck_assert(has_news(q));
+	back_alone(q, &items[1]);
+	OK(put(q, &items[4]));
+	ck_assert_ptr_null(get(q));
+	IS(done(q), EVC_PENDING);
+	(void)has_news(q);
+	finish(q, &items[2]);
+	ck_assert(has_news(q));
+	ck_assert_ptr_eq(get(q), &items[0]);
+	ck_assert(has_news(q));
+	ck_assert_ptr_null(get(q));
+	/* It may come back as others do, and is one of them then. */
+	back(q, &items[0]);
+	ck_assert(has_news(q));
+	ck_assert_ptr_eq(get(q), &items[1]);
+	ck_assert_ptr_null(get(q));
+	finish(q, &items[1]);
+	ck_assert(has_news(q));
+	ck_assert_ptr_eq(get(q), &items[4]);
+	ck_assert_ptr_eq(get(q), &items[0]);
+	ck_assert_ptr_eq(get(q), &items[3]);
+	ck_assert(!has_news(q));
+	finish(q, &items[0]);
+	finish(q, &items[3]);
+	finish(q, &items[4]);
+	ck_assert(!has_news(q));
+	OK(done(q));
+	end(q);
+}
+END_TEST
+
+START_TEST(an_owner_without_patience_gives_all_out)
+{
+	struct closures *q = begin(MANY);
+	struct item items[4];
+	int i;
+
+	init(items, 4);
+	items[0].c.tag = 1;
+	for (i = 0; i < 4; i++)
+		OK(put(q, &items[i]));
+	ck_assert_ptr_eq(get_for(q, 1), &items[0]);
+	ck_assert_ptr_eq(get(q), &items[1]);
+	back_alone(q, &items[0]);
+	ck_assert_ptr_null(get_for(q, 1));
+	q->impatient = true;
+	/* Not for this worker, which has another one. */
+	ck_assert_ptr_eq(get_for(q, 2), &items[2]);
+	ck_assert_ptr_eq(get_for(q, 1), &items[0]);
+	q->impatient = false;
+	ck_assert_ptr_null(get_for(q, 2));
+	q->impatient = true;
+	ck_assert_ptr_eq(get_for(q, 2), &items[3]);
+	for (i = 0; i < 4; i++)
+		finish(q, &items[i]);
+	OK(done(q));
+	end(q);
+}
+END_TEST
+
+START_TEST(one_that_waits_to_be_alone_can_go)
+{
+	struct closures *q = begin(MANY);
+	struct item items[3];
+	int i;
+
+	init(items, 3);
+	for (i = 0; i < 3; i++)
+		OK(put(q, &items[i]));
+	ck_assert_ptr_eq(get(q), &items[0]);
+	ck_assert_ptr_eq(get(q), &items[1]);
+	/* Cancelled by its owner. */
+	back_alone(q, &items[0]);
+	(void)has_news(q);
+	LOCKED_DO(q, evc__closures_out(q, &items[0].c));
+	ck_assert(has_news(q));
+	ck_assert_ptr_eq(get(q), &items[2]);
+	/* Queued as the others are. */
+	back_alone(q, &items[2]);
+	LOCKED_DO(q, evc__closures_mix(q));
+	ck_assert_ptr_eq(get(q), &items[2]);
+	/* Cancelled by the stop. */
+	back_alone(q, &items[2]);
+	LOCKED_DO(q, evc__closures_stop(q));
+	IS(items[2].cancelled, 1);
+	back_alone(q, &items[1]);
+	IS(items[1].cancelled, 1);
+	OK(done(q));
+	end(q);
+}
+END_TEST
+
 START_TEST(without_memory_there_is_no_queue)
 {
 	struct closures q, *with;
@@ -423,4 +548,6 @@ API_MAIN("closures", greater_priorities_come_first_and_equal_ones_in_turn,
 	 an_error_is_raised_once_whoever_waits,
 	 errors_behind_the_first_are_kept_up_to_32,
 	 the_stop_cancels_all_that_does_not_run, cancelled_may_take_out_others,
+	 one_runs_alone, an_owner_without_patience_gives_all_out,
+	 one_that_waits_to_be_alone_can_go,
 	 without_memory_there_is_no_queue)

@@ -7,6 +7,7 @@
 #include "../support/api_util.h"
 #include "support/seam.h"
 
+#include "cluster/variables/table.h"
 #include "cluster/variables/variable.h"
 #include "wire/walk.h"
 
@@ -422,7 +423,7 @@ START_TEST(updates_are_made_in_their_order)
 	};
 
 	SET("was", "i", 1);
-	OK(evc__variables_commit(&vars, u, sizeof u / sizeof u[0]));
+	OK(evc__variables_commit(&vars, 0, u, sizeof u / sizeof u[0]));
 	IS("x", "i", 7);
 	IS("y", "i", 2);
 	IS("z", "i", 4);
@@ -430,7 +431,7 @@ START_TEST(updates_are_made_in_their_order)
 	IS_NOT_THERE("was");
 	ck_assert_uint_eq(vars.by_name.n, 3);
 	ck_assert_uint_eq(evc__variables_n_finished(&vars), 1);
-	OK(evc__variables_commit(&vars, NULL, 0));
+	OK(evc__variables_commit(&vars, 0, NULL, 0));
 	ck_assert_uint_eq(evc__variables_n_finished(&vars), 2);
 	evc_value_free(&five);
 	evc_value_free(&text);
@@ -497,18 +498,102 @@ START_TEST(one_that_cannot_be_made_undoes_all_before_it)
 		memmove(u + at + 1, u + at, (n - at) * sizeof u[0]);
 		u[at] = bad[_i];
 		REFUSED(EVC_INVALID_ARGUMENT,
-			evc__variables_commit(&vars, u, n + 1));
+			evc__variables_commit(&vars, 0, u, n + 1));
 		UNCHANGED(before);
 		ck_assert_uint_eq(vars.by_name.n, 3);
 		ck_assert_uint_eq(evc__variables_n_finished(&vars), 0);
 	}
 	n = make_updates(u, &text);
-	OK(evc__variables_commit(&vars, u, n));
+	OK(evc__variables_commit(&vars, 0, u, n));
 	IS("new", "i", 2);
 	is("n", &text);
 	IS_NOT_THERE("t");
 	evc_value_free(&text);
 	evc_value_free(&before);
+}
+END_TEST
+
+/* ---- reads ---- */
+
+#define READ(n, v) \
+	{ \
+		.op = EVC_VARIABLE_READ, .name = (n), .expected = (v) \
+	}
+#define HASHED(n, v) \
+	{ \
+		.op = EVC_VARIABLE_READ_HASHED, .name = (n), .expected = (v) \
+	}
+
+/* n reads, of which one may not hold, and then an addition. */
+static void
+commit_holds(const evc_engine_update *reads, unsigned n, bool hold)
+{
+	evc_engine_update u[8] = { 0 };
+	evc_value before = all();
+	uint64_t finished = evc__variables_n_finished(&vars);
+
+	memcpy(u, reads, n * sizeof u[0]);
+	u[n] = (evc_engine_update)ADD("sum", 1);
+	/* A failed function changes nothing in any case. */
+	ck_assert_int_eq(evc__variables_commit(&vars, EVC_INTERNAL, u, n + 1),
+			 hold ? 0 : EVC_ABORTED);
+	UNCHANGED(before);
+	ck_assert_uint_eq(evc__variables_n_finished(&vars), finished);
+	ck_assert_int_eq(evc__variables_commit(&vars, 0, u, n + 1),
+			 hold ? 0 : EVC_ABORTED);
+	if (!hold)
+		UNCHANGED(before);
+	ck_assert_uint_eq(evc__variables_n_finished(&vars),
+			  finished + (hold ? 1 : 0));
+	evc_value_free(&before);
+}
+
+START_TEST(a_read_has_to_hold_by_its_bytes)
+{
+	const evc_value nothing = { NULL, 0 };
+	const evc_value one = { "\x01", 1 }, two = { "\x02", 1 };
+	const evc_value other = { "\xa1n", 2 };
+	evc_engine_update good[] = { READ("n", one), READ("none", nothing) };
+	evc_engine_update bad[][2] = {
+		{ READ("n", one), READ("n", two) },
+		{ READ("n", one), READ("none", one) },
+		{ READ("n", nothing), READ("none", nothing) },
+		{ READ("n", other), READ("none", nothing) },
+	};
+	unsigned i;
+
+	SET("n", "i", 1);
+	commit_holds(good, 2, true);
+	IS("sum", "i", 1);
+	for (i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+		commit_holds(bad[i], 2, false);
+		IS("sum", "i", 1);
+	}
+}
+END_TEST
+
+START_TEST(a_long_read_has_to_hold_by_its_hash)
+{
+	char text[200], hash[CONTENT_HASH_SIZE];
+	evc_value v, h = { hash, sizeof hash };
+	evc_engine_update read = HASHED("t", h);
+
+	memset(text, 't', sizeof text);
+	text[sizeof text - 1] = '\0';
+	OK(evc_pack(&v, "s", text));
+	SET("t", "s", text);
+	evc__content_hash(&v, hash);
+	commit_holds(&read, 1, true);
+	text[0] = 'u';
+	SET("t", "s", text);
+	commit_holds(&read, 1, false);
+	/* The hash itself, as a short value, is not what was read. */
+	SET("t", "i", 1);
+	commit_holds(&read, 1, false);
+	text[0] = 't';
+	SET("t", "s", text);
+	commit_holds(&read, 1, true);
+	evc_value_free(&v);
 }
 END_TEST
 
@@ -526,7 +611,7 @@ START_TEST(without_memory_nothing_is_made)
 	n = make_updates(u, &text);
 	for (nth = 1;; nth++) {
 		h = seam_fail("alloc", NULL, (int)nth, ENOMEM);
-		st = evc__variables_commit(&vars, u, n);
+		st = evc__variables_commit(&vars, 0, u, n);
 		if (seam_arrivals(h) < (int)nth)
 			break;
 		seam_reset();
@@ -823,9 +908,9 @@ work(void *arg)
 	for (i = 0; i < TURNS; i++) {
 		if (add("sum", 0.25, &now) < 0 || now <= 0)
 			atomic_fetch_add(&wrong, 1);
-		if (evc__variables_commit(&vars, move, 3) < 0)
+		if (evc__variables_commit(&vars, 0, move, 3) < 0)
 			atomic_fetch_add(&wrong, 1);
-		if (evc__variables_commit(&vars, bad, 3) !=
+		if (evc__variables_commit(&vars, 0, bad, 3) !=
 		    -EVC_INVALID_ARGUMENT)
 			atomic_fetch_add(&wrong, 1);
 		/* Counted by comparison, as often as it takes. */
@@ -910,6 +995,8 @@ T_MAIN("variable", setup, teardown,
        T_ONCE(compare_set_knows_what_is_not_there),
        T_ONCE(updates_are_made_in_their_order),
        T_TIMES(one_that_cannot_be_made_undoes_all_before_it, 7),
+       T_ONCE(a_read_has_to_hold_by_its_bytes),
+       T_ONCE(a_long_read_has_to_hold_by_its_hash),
        T_ONCE(without_memory_nothing_is_made),
        T_ONCE(a_table_that_cannot_grow_works_on),
        T_ONCE(it_comes_back_as_it_was),

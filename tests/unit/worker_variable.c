@@ -56,6 +56,15 @@ get_number(evc_exec *x, const char *name)
 	return i;
 }
 
+static int
+number_in(const evc_value *v)
+{
+	int i;
+
+	OK(evc_unpack(v, "i", &i));
+	return i;
+}
+
 /* ---- functions ---- */
 
 static evc_status
@@ -73,6 +82,10 @@ plain(evc_exec *x, void *arg)
 	ck_assert_double_eq(value_of(b, "set"), 7);
 	ck_assert_int_eq(get_number(x, "set"), 7);
 	ck_assert_int_eq(get_number(x, "nobody"), -1);
+	OK(evc_exec_variable_number(x, "set", &now));
+	ck_assert_double_eq(now, 7);
+	OK(evc_exec_variable_number(x, "nobody", &now));
+	ck_assert_double_eq(now, 0);
 	OK(evc_pack(&one, "i", 7));
 	OK(evc_pack(&two, "i", 8));
 	OK(evc_exec_variable_compare_set(x, "set", &one, &two));
@@ -92,6 +105,7 @@ wrong(evc_exec *x, void *arg)
 {
 	char name[300];
 	evc_value v;
+	double now;
 
 	(void)arg;
 	memset(name, 'n', sizeof name);
@@ -104,6 +118,10 @@ wrong(evc_exec *x, void *arg)
 	REFUSED(EVC_INVALID_ARGUMENT, evc_exec_variable_set(x, "a", NULL));
 	REFUSED(EVC_INVALID_ARGUMENT, evc_exec_variable_get(x, "a", NULL));
 	REFUSED(EVC_INVALID_ARGUMENT, evc_exec_variable_get(x, name, &v));
+	REFUSED(EVC_INVALID_ARGUMENT, evc_exec_variable_get_loose(x, "a", NULL));
+	REFUSED(EVC_INVALID_ARGUMENT, evc_exec_variable_number(x, "a", NULL));
+	REFUSED(EVC_INVALID_ARGUMENT, evc_exec_variable_number(x, "", &now));
+	REFUSED(EVC_INVALID_ARGUMENT, evc_exec_variable_get_loose(x, name, &v));
 	REFUSED(EVC_INVALID_ARGUMENT,
 		evc_exec_variable_add(NULL, "a", 1, NULL));
 	v = (evc_value){ "\xc1", 1 };
@@ -155,10 +173,27 @@ transacts(evc_exec *x, void *arg)
 		evc_exec_variable_add(x, "old text", 1, &now));
 	OK(evc_exec_variable_get(x, "text", &v));
 	ck_assert_uint_eq(evc_value_type(&v), EVC_VALUE_STRING);
-	REFUSED(EVC_FAILED_PRECONDITION,
+	/* With what it has done itself, and with what is there. */
+	REFUSED(EVC_ABORTED,
 		evc_exec_variable_compare_set(x, "new", NULL, &v));
+	OK(evc_exec_variable_compare_set(x, "fresh", NULL, &v));
+	REFUSED(EVC_ABORTED,
+		evc_exec_variable_compare_set(x, "fresh", NULL, &v));
 	evc_value_free(&v);
 	ck_assert_double_eq(value_of(b, "new"), -1);
+	ck_assert_double_eq(value_of(b, "fresh"), -1);
+	REFUSED(EVC_INVALID_ARGUMENT,
+		evc_exec_variable_number(x, "fresh", &now));
+	OK(evc_exec_variable_number(x, "set", &now));
+	ck_assert_double_eq(now, 105);
+	/* What is read loosely is no read. */
+	OK(evc_exec_variable_get_loose(x, "loose", &v));
+	ck_assert_int_eq(number_in(&v), 10);
+	evc_value_free(&v);
+	OK(evc_exec_variable_add(x, "loose", 1, NULL));
+	OK(evc_exec_variable_get_loose(x, "loose", &v));
+	ck_assert_int_eq(number_in(&v), 11);
+	evc_value_free(&v);
 	return evc_exec_return(x, "i", 1);
 }
 
@@ -203,6 +238,41 @@ transacts_too_much(evc_exec *x, void *arg)
 	return 0;
 }
 
+static evc_status reads_end;
+
+/* Two reads of one content are one, of two are two; a long one is a hash. */
+static evc_status
+reads(evc_exec *x, void *arg)
+{
+	struct bench *b = arg;
+	evc_value v;
+	char longest[65], longer[66];
+
+	ck_assert_int_eq(get_number(x, "n"), 1);
+	ck_assert_int_eq(get_number(x, "n"), 1);
+	set_text(b, "n", "other");
+	OK(evc_exec_variable_get(x, "n", &v));
+	evc_value_free(&v);
+	REFUSED(EVC_NOT_FOUND, evc_exec_variable_get(x, "none", &v));
+	/* 64 bytes with the head of two. */
+	memset(longest, 'l', sizeof longest);
+	longest[62] = '\0';
+	set_text(b, "longest", longest);
+	OK(evc_exec_variable_get(x, "longest", &v));
+	ck_assert_uint_eq(v.size, EVC_ENGINE_READ_MOST);
+	evc_value_free(&v);
+	memset(longer, 'l', sizeof longer);
+	longer[63] = '\0';
+	set_text(b, "longer", longer);
+	OK(evc_exec_variable_get(x, "longer", &v));
+	OK(evc_exec_variable_set(x, "longer", &v));
+	evc_value_free(&v);
+	/* What the function has set is not read. */
+	OK(set_number(x, "own", 1));
+	ck_assert_int_eq(get_number(x, "own"), 1);
+	return reads_end;
+}
+
 static struct bench b;
 static int many = 1000;
 
@@ -213,6 +283,7 @@ static const evc_function table[] = {
 	{ .name = "transacts_much", .fn = transacts_much, .arg = &many },
 	{ .name = "transacts_and_fails", .fn = transacts_and_fails },
 	{ .name = "transacts_too_much", .fn = transacts_too_much },
+	{ .name = "reads", .fn = reads, .arg = &b },
 };
 
 /* ---- tests ---- */
@@ -229,13 +300,32 @@ START_TEST(plain_functions_do_it_at_once)
 }
 END_TEST
 
+static bool
+is_read(const evc_engine_update *u)
+{
+	return u->op == EVC_VARIABLE_READ || u->op == EVC_VARIABLE_READ_HASHED;
+}
+
+static unsigned
+n_reads(void)
+{
+	unsigned i, n = 0;
+
+	/* They come first. */
+	while (n < b.r.n_updates && is_read(&b.r.updates[n]))
+		n++;
+	for (i = n; i < b.r.n_updates; i++)
+		ck_assert(!is_read(&b.r.updates[i]));
+	return n;
+}
+
 static const evc_engine_update *
 update_of(const char *name)
 {
 	const evc_engine_update *found = NULL;
 	unsigned i;
 
-	for (i = 0; i < b.r.n_updates; i++)
+	for (i = n_reads(); i < b.r.n_updates; i++)
 		if (strcmp(b.r.updates[i].name, name) == 0) {
 			ck_assert_ptr_null(found);
 			found = &b.r.updates[i];
@@ -271,10 +361,14 @@ START_TEST(transactional_ones_note_it_and_see_it)
 	OK(evc__variable_do(&b.vars, &ten, NULL, NULL));
 	ten.name = "count2";
 	OK(evc__variable_do(&b.vars, &ten, NULL, NULL));
+	ten.name = "loose";
+	OK(evc__variable_do(&b.vars, &ten, NULL, NULL));
 	set_text(&b, "old text", "old");
 	OK(bench_transact(&b, "transacts"));
 	GIVES(&b, 1);
-	ck_assert_uint_eq(b.r.n_updates, 7);
+	/* count, new, old text, fresh */
+	ck_assert_uint_eq(n_reads(), 4);
+	ck_assert_uint_eq(b.r.n_updates, 4 + 9);
 	is_added_to("count", 2);
 	is_added_to("new", 2.5);
 	is_set_to("set", 105);
@@ -285,7 +379,7 @@ START_TEST(transactional_ones_note_it_and_see_it)
 	ck_assert_uint_eq(evc_value_type(&update_of("text")->value),
 			  EVC_VALUE_STRING);
 	/* They do what they say. */
-	OK(evc__variables_commit(&b.vars, b.r.updates, b.r.n_updates));
+	OK(evc__variables_commit(&b.vars, 0, b.r.updates, b.r.n_updates));
 	ck_assert_double_eq(value_of(&b, "count"), 12);
 	ck_assert_double_eq(value_of(&b, "count2"), 3);
 	ck_assert_double_eq(value_of(&b, "reset"), 1);
@@ -293,12 +387,77 @@ START_TEST(transactional_ones_note_it_and_see_it)
 }
 END_TEST
 
+static void
+read_is(unsigned i, unsigned op, const char *name, const char *format,
+	const char *text)
+{
+	const evc_engine_update *u = &b.r.updates[i];
+	char is[100];
+
+	ck_assert_uint_lt(i, b.r.n_updates);
+	ck_assert_uint_eq(u->op, op);
+	ck_assert_str_eq(u->name, name);
+	ck_assert_uint_eq(u->expected.size > 0, format != NULL);
+	if (format == NULL)
+		return;
+	OK(evc_unpack(&u->expected, format, is, sizeof is));
+	ck_assert_str_eq(is, text);
+}
+
+static void
+reads_of(evc_status code)
+{
+	evc_engine_update one = { .op = EVC_VARIABLE_ADD, .name = "n",
+				  .by = 1 };
+	int i;
+
+	BENCH(&b, table);
+	OK(evc__variable_do(&b.vars, &one, NULL, NULL));
+	reads_end = code;
+	ck_assert_int_eq(bench_transact(&b, "reads"), code);
+	ck_assert_uint_eq(n_reads(), 5);
+	ck_assert_uint_eq(b.r.n_updates, code == 0 ? 7 : 5);
+	ck_assert_uint_eq(b.r.updates[0].op, EVC_VARIABLE_READ);
+	ck_assert_str_eq(b.r.updates[0].name, "n");
+	OK(evc_unpack(&b.r.updates[0].expected, "i", &i));
+	ck_assert_int_eq(i, 1);
+	read_is(1, EVC_VARIABLE_READ, "n", "s", "other");
+	read_is(2, EVC_VARIABLE_READ, "none", NULL, NULL);
+	read_is(3, EVC_VARIABLE_READ, "longest", "s",
+		"llllllllllllllllllllllllllllllllllllllllllllllllllllllllllllll");
+	/* printf '\331\077%063d' 0 | tr 0 l | sha1sum */
+	read_is(4, EVC_VARIABLE_READ_HASHED, "longer", "s",
+		"51fa42ed2996b5ebf08d607a30f1a166ab4a7596");
+	/* n was two things. */
+	ck_assert_int_eq(evc__variables_commit(&b.vars, b.r.code, b.r.updates,
+					       b.r.n_updates),
+			 EVC_ABORTED);
+	OK(evc__variables_commit(&b.vars, b.r.code, b.r.updates + 1,
+				 b.r.n_updates - 1));
+	ck_assert_double_eq(value_of(&b, "own"), code == 0 ? 1 : -1);
+	bench_close(&b);
+}
+
+START_TEST(what_is_read_is_noted)
+{
+	reads_of(0);
+}
+END_TEST
+
+/* The result has the reads, and no update. */
+START_TEST(also_by_a_function_that_fails)
+{
+	reads_of(EVC_ABORTED);
+}
+END_TEST
+
 START_TEST(a_sum_that_is_no_number_is_refused_at_once)
 {
 	BENCH(&b, table);
 	OK(bench_transact(&b, "transacts_too_much"));
-	ck_assert_uint_eq(b.r.n_updates, 1);
-	OK(evc__variables_commit(&b.vars, b.r.updates, b.r.n_updates));
+	ck_assert_uint_eq(n_reads(), 1);
+	ck_assert_uint_eq(b.r.n_updates, 2);
+	OK(evc__variables_commit(&b.vars, 0, b.r.updates, b.r.n_updates));
 	ck_assert_double_eq(value_of(&b, "count"), 0);
 	bench_close(&b);
 }
@@ -363,7 +522,8 @@ START_TEST(without_memory_for_the_updates_it_has_failed)
 END_TEST
 
 API_MAIN("worker_variable", plain_functions_do_it_at_once,
-	 transactional_ones_note_it_and_see_it,
+	 transactional_ones_note_it_and_see_it, what_is_read_is_noted,
+	 also_by_a_function_that_fails,
 	 a_sum_that_is_no_number_is_refused_at_once,
 	 each_call_begins_with_nothing_noted, many_names_are_one_note_each,
 	 without_memory_for_the_updates_it_has_failed)

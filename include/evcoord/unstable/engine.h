@@ -36,7 +36,7 @@ EVC_BEGIN_DECLS_
 typedef struct evc_engine evc_engine;
 
 enum {
-	EVC_ENGINE_ABI = 1,
+	EVC_ENGINE_ABI = 2,
 
 	/* evc_engine_ops.caps */
 	EVC_ENGINE_CALLS = 1 << 26,     /* workers share the cluster's memory */
@@ -92,7 +92,14 @@ enum {
 	/* in an evc_engine_question alone */
 	EVC_VARIABLE_ALL = 5,    /* read all variables at one moment */
 	EVC_VARIABLE_REPLACE = 6, /* put the given variables in place of all */
-	EVC_VARIABLE_COUNTS = 7   /* read finished and changes alone */
+	EVC_VARIABLE_COUNTS = 7,  /* read finished and changes alone */
+	/* in a result alone: what a transactional function has read.
+	   `expected` are the bytes (size 0: there was no such variable); with
+	   _HASHED, of a longer value, the string of their SHA-1 in hexadecimal
+	   digits */
+	EVC_VARIABLE_READ = 8,
+	EVC_VARIABLE_READ_HASHED = 9,
+	EVC_ENGINE_READ_MOST = 64 /* bytes of a value that is not hashed */
 };
 
 typedef struct evc_engine_update {
@@ -156,15 +163,19 @@ typedef struct evc_engine_result {
 				code 0 */
 	const char *text;    /* NULL: none */
 	evc_value value;
-	/* Updates of a transactional function.  The cluster makes them all at
-	   once, if this result counts; with EVC_ENGINE_VARIABLES it ignores
-	   them. */
+	/* What a transactional function has read, and then its updates, with
+	   code 0.  In one step the cluster compares the reads and, when all
+	   hold and this result counts, makes the updates; when a read does not
+	   hold the function runs again.  With EVC_ENGINE_VARIABLES the cluster
+	   ignores them: the engine does so. */
 	const evc_engine_update *updates;
 	unsigned n_updates;
 	double took;         /* seconds that the function ran; < 0: it has not
 				begun, and the attempt is given back: after a
 				cancel, or at any time, because another worker
-				may begin it sooner */
+				may begin it sooner; with the code EVC_ABORTED
+				it has ended, and what it has read has changed
+				since */
 	uint64_t reserved_[4];
 } evc_engine_result;
 

@@ -5,6 +5,7 @@
  * Locks: none here; variables.lock in cluster/variables.
  */
 #include "cluster/core/cluster.h"
+#include "cluster/variables/table.h"
 
 #include "base/unwind.h"
 
@@ -60,6 +61,23 @@ evc_variable_get(evc_cluster *cluster, const char *name, evc_value *ret_value)
 	evc_status st = evc__cluster_check(cluster);
 
 	return st < 0 ? st : perform_update(cluster, &u, NULL, ret_value);
+}
+
+evc_status
+evc_variable_number(evc_cluster *cluster, const char *name, double *ret_number)
+{
+	evc_value v = { NULL, 0 };
+	evc_status st = evc_variable_get(cluster, name, &v);
+
+	if (st < 0 && st != -EVC_NOT_FOUND)
+		return st;
+	if (ret_number == NULL)
+		st = evc_refuse(-EVC_INVALID_ARGUMENT,
+				"there is no place for the number");
+	else
+		st = evc__content_number(name, &v, ret_number);
+	evc_value_free(&v);
+	return st;
 }
 
 evc_status

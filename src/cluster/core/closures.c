@@ -15,23 +15,6 @@
 
 /* ---- lines ---- */
 
-static void
-line_init(struct closure_line *line)
-{
-	int i;
-
-	for (i = 0; i < PRIORITIES; i++)
-		list_init(&line->at[i]);
-	line->some = 0;
-}
-
-static unsigned
-place_of(const struct closure *cl)
-{
-	/* The greatest priority comes first. */
-	return (unsigned)(PRIORITIES / 2 - 1 - cl->priority);
-}
-
 static struct closure_line *
 line_of(struct closures *q, const struct closure *cl)
 {
@@ -41,12 +24,7 @@ line_of(struct closures *q, const struct closure *cl)
 static void
 line_put(struct closures *q, struct closure *cl, bool first)
 {
-	struct closure_line *line = line_of(q, cl);
-	unsigned i = place_of(cl);
-
-	/* Behind the list's head is in front of all. */
-	list_append(first ? line->at[i].next : &line->at[i], &cl->link);
-	line->some |= 1u << i;
+	closure_line_put(line_of(q, cl), cl, first);
 	cl->where = CLOSURE_QUEUED;
 	q->n_queued++;
 }
@@ -54,24 +32,16 @@ line_put(struct closures *q, struct closure *cl, bool first)
 static void
 line_take_off(struct closures *q, struct closure *cl)
 {
-	struct closure_line *line = line_of(q, cl);
-	unsigned i = place_of(cl);
-
-	list_remove(&cl->link);
-	if (list_empty(&line->at[i]))
-		line->some &= ~(1u << i);
+	closure_line_remove(line_of(q, cl), cl);
 	q->n_queued--;
 }
 
-static struct closure *
-line_first(const struct closure_line *line)
+static void
+alone_take_off(struct closures *q, struct closure *cl)
 {
-	const struct list *head;
-
-	if (line->some == 0)
-		return NULL;
-	head = &line->at[__builtin_ctz(line->some)];
-	return LIST_OF(head->next, struct closure, link);
+	list_remove(&cl->link);
+	q->n_queued--;
+	q->alone_news = true;
 }
 
 /* ---- life ---- */
@@ -89,8 +59,9 @@ evc__closures_init(struct closures *q, uint64_t most,
 		return false;
 	}
 	sync_lock_init(&q->lock);
-	line_init(&q->common);
+	closure_line_init(&q->common);
 	list_init(&q->held);
+	list_init(&q->alone);
 	q->most = most;
 	q->cancelled = cancelled;
 	return true;
@@ -127,7 +98,7 @@ evc__closures_tags(struct closures *q, unsigned n)
 		own[q->n_own] = sync_alloc(1, sizeof **own);
 		if (own[q->n_own] == NULL)
 			return false;
-		line_init(own[q->n_own++]);
+		closure_line_init(own[q->n_own++]);
 	}
 	return true;
 }
@@ -188,6 +159,8 @@ static void
 one_less_taken(struct closures *q)
 {
 	q->n_taken--;
+	if (q->n_taken == 0 && !list_empty(&q->alone))
+		q->alone_news = true;
 	if (q->n_taken == 0 && (q->failed || q->n_held + q->n_queued == 0))
 		evc__closures_ring(q);
 }
@@ -201,7 +174,7 @@ one_less_waiting(struct closures *q)
 		ring_quiet(q);
 }
 
-/* ---- the error ---- */
+/* ---- all ---- */
 
 static void
 cancel(struct closures *q, struct closure *cl)
@@ -219,58 +192,16 @@ cancel_all(struct closures *q)
 
 	while (!list_empty(&q->held))
 		cancel(q, LIST_OF(q->held.next, struct closure, link));
-	while ((cl = line_first(&q->common)) != NULL)
+	while (!list_empty(&q->alone))
+		cancel(q, LIST_OF(q->alone.next, struct closure, link));
+	while ((cl = closure_line_first(&q->common)) != NULL)
 		cancel(q, cl);
 	for (i = 0; i < q->n_own; i++)
-		while ((cl = line_first(q->own[i])) != NULL)
+		while ((cl = closure_line_first(q->own[i])) != NULL)
 			cancel(q, cl);
 }
 
-/* The first error closes the queue. */
-void
-evc__closures_note(struct closures *q, const evc_reason *r)
-{
-	if (q->n_errors < ERRORS_KEPT)
-		q->errors[q->n_errors++] = *r;
-	if (q->failed)
-		return;
-	q->failed = true;
-	if (q->cancel_upto < q->last_n)
-		q->cancel_upto = q->last_n;
-}
-
-/* Nothing runs: the error goes to the caller, and the queue is open again. */
-static evc_status
-raise_error(struct closures *q)
-{
-	evc_reason *errors = q->raised;
-
-	q->raised = q->errors;
-	q->n_raised = q->n_errors;
-	q->errors = errors;
-	q->n_errors = 0;
-	q->failed = false;
-	evc__closures_ring(q);
-	return q->raised[0].code;
-}
-
-static bool
-may_raise(const struct closures *q)
-{
-	return q->failed && q->n_taken == 0 && q->n_unsettled == 0;
-}
-
 /* ---- in ---- */
-
-evc_status
-evc__closures_may_put(struct closures *q, unsigned n)
-{
-	if (may_raise(q))
-		return raise_error(q);
-	if (q->failed)
-		return EVC_PENDING;
-	return q->n_held + q->n_queued + n > q->most ? EVC_PENDING : 0;
-}
 
 void
 evc__closures_put(struct closures *q, struct closure *cl, bool held)
@@ -297,7 +228,7 @@ evc__closures_release(struct closures *q, struct closure *cl)
 struct closure *
 evc__closures_own(const struct closures *q, uint32_t tag)
 {
-	return tag < q->n_own ? line_first(q->own[tag]) : NULL;
+	return tag < q->n_own ? closure_line_first(q->own[tag]) : NULL;
 }
 
 /* The first closure for the worker, of the first PASSED_BY. */
@@ -309,7 +240,7 @@ first_that_fits(const struct closures *q, const struct closure_line *line,
 	const struct list *n;
 
 	if (q->fits == NULL)
-		return line_first(line);
+		return closure_line_first(line);
 	for (; some != 0; some &= some - 1) {
 		i = (unsigned)__builtin_ctz(some);
 		for (n = line->at[i].next; n != &line->at[i]; n = n->next) {
@@ -337,22 +268,51 @@ first_for(const struct closures *q, uint32_t tag)
 	return own;
 }
 
+/* The one that is to run alone next, if it may be taken for this worker. */
+static struct closure *
+first_alone(const struct closures *q, uint32_t tag)
+{
+	const struct list *n;
+
+	if (q->alone_taken != NULL || (q->n_taken > 0 && !q->impatient))
+		return NULL;
+	for (n = q->alone.next; n != &q->alone; n = n->next) {
+		struct closure *cl = LIST_OF(n, struct closure, link);
+
+		if ((cl->tag == TAG_ANY || cl->tag == tag) &&
+		    (q->fits == NULL || q->fits(q, cl, tag)))
+			return cl;
+	}
+	return NULL;
+}
+
+static void
+take(struct closures *q, struct closure *cl)
+{
+	cl->where = CLOSURE_TAKEN;
+	cl->n = ++q->last_n;
+	q->n_taken++;
+}
+
 unsigned
 evc__closures_take(struct closures *q, uint32_t tag, struct closure **ret,
 		   unsigned most)
 {
 	struct closure *cl;
-	unsigned n;
+	unsigned n = 0;
 
-	for (n = 0; n < most; n++) {
-		cl = first_for(q, tag);
-		if (cl == NULL)
-			break;
-		line_take_off(q, cl);
-		cl->where = CLOSURE_TAKEN;
-		cl->n = ++q->last_n;
-		q->n_taken++;
-		ret[n] = cl;
+	cl = first_alone(q, tag);
+	if (cl != NULL) {
+		alone_take_off(q, cl);
+		take(q, cl);
+		q->alone_taken = cl;
+		ret[n++] = cl;
+	} else if (!closures_hold_back(q)) {
+		for (; n < most && (cl = first_for(q, tag)) != NULL; n++) {
+			line_take_off(q, cl);
+			take(q, cl);
+			ret[n] = cl;
+		}
 	}
 	if (n > 0)
 		ring_roomy(q);
@@ -362,7 +322,8 @@ evc__closures_take(struct closures *q, uint32_t tag, struct closure **ret,
 bool
 evc__closures_has(const struct closures *q, uint32_t tag)
 {
-	return q->common.some != 0 || evc__closures_own(q, tag) != NULL;
+	return q->common.some != 0 || !list_empty(&q->alone) ||
+	       evc__closures_own(q, tag) != NULL;
 }
 
 void
@@ -371,6 +332,8 @@ evc__closures_out(struct closures *q, struct closure *cl)
 	if (cl->where == CLOSURE_HELD) {
 		list_remove(&cl->link);
 		q->n_held--;
+	} else if (cl->where == CLOSURE_ALONE) {
+		alone_take_off(q, cl);
 	} else {
 		line_take_off(q, cl);
 	}
@@ -378,25 +341,58 @@ evc__closures_out(struct closures *q, struct closure *cl)
 	one_less_waiting(q);
 }
 
-void
-evc__closures_back(struct closures *q, struct closure *cl, bool held)
+/* This closure is taken no more; afterwards it may be gone. */
+static void
+ends(struct closures *q, struct closure *cl)
 {
-	if (q->failed || q->stopped) {
-		cl->where = CLOSURE_OUT;
-		q->cancelled(q, cl);
-	} else if (held) {
-		evc__closures_put(q, cl, true);
-	} else {
-		line_put(q, cl, true);
+	if (q->alone_taken == cl) {
+		q->alone_taken = NULL;
+		q->alone_news = true;
 	}
+	cl->where = CLOSURE_OUT;
+}
+
+static void
+alone_put(struct closures *q, struct closure *cl)
+{
+	list_append(&q->alone, &cl->link);
+	cl->where = CLOSURE_ALONE;
+	q->n_queued++;
+	q->alone_news = true;
+}
+
+void
+evc__closures_back(struct closures *q, struct closure *cl, int where)
+{
+	ends(q, cl);
+	if (q->failed || q->stopped)
+		q->cancelled(q, cl);
+	else if (where == CLOSURE_HELD)
+		evc__closures_put(q, cl, true);
+	else if (where == CLOSURE_ALONE)
+		alone_put(q, cl);
+	else
+		line_put(q, cl, true);
 	/* Last, so that the queue is never empty in between. */
 	one_less_taken(q);
 }
 
 void
+evc__closures_mix(struct closures *q)
+{
+	struct closure *cl;
+
+	while (!list_empty(&q->alone)) {
+		cl = LIST_OF(q->alone.prev, struct closure, link);
+		alone_take_off(q, cl);
+		line_put(q, cl, true);
+	}
+}
+
+void
 evc__closures_finish(struct closures *q, struct closure *cl)
 {
-	cl->where = CLOSURE_OUT;
+	ends(q, cl);
 	if (q->failed)
 		cancel_all(q);
 	one_less_taken(q);
@@ -417,14 +413,4 @@ evc__closures_stop(struct closures *q)
 	q->cancel_upto = UINT64_MAX;
 	cancel_all(q);
 	evc__closures_ring(q);
-}
-
-/* ---- the end ---- */
-
-evc_status
-evc__closures_done(struct closures *q)
-{
-	if (may_raise(q))
-		return raise_error(q);
-	return q->failed || !closures_is_idle(q) ? EVC_PENDING : 0;
 }

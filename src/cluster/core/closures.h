@@ -7,6 +7,10 @@
  *                          ^          |
  *                          +- back ---+
  *
+ * A closure that has to run alone is queued apart.  Until it is over no other
+ * closure is taken, and it is taken when no other one is; neither holds when the
+ * owner is impatient.
+ *
  * The queue knows nothing of remotes, workers or engines, so tests can run it
  * alone.  Its owner embeds a struct closure in each object, and is told of
  * closures that an error cancels.
@@ -16,36 +20,10 @@
 
 #include <evcoord.h>
 
-#include "base/list.h"
 #include "base/sync.h"
+#include "cluster/core/closure_line.h"
 
-#define PRIORITIES 16 /* EVC_PRIORITY_MOST comes first */
-#define TAG_ANY UINT32_MAX
 #define ERRORS_KEPT 32
-
-/* struct closure.where */
-enum {
-	CLOSURE_OUT,    /* in no list: not put yet, or over */
-	CLOSURE_HELD,   /* accepted; waits for inputs, or for a retry */
-	CLOSURE_QUEUED,
-	CLOSURE_TAKEN
-};
-
-struct closure {
-	struct list link; /* held: closures.held; queued: a line; taken: the
-			     owner's list */
-	uint64_t n;       /* number of the attempt: set by take, greater than
-			     all before */
-	uint32_t tag;     /* the only worker, or TAG_ANY */
-	int8_t priority;  /* EVC_PRIORITY_LEAST .. _MOST */
-	uint8_t where;
-};
-
-/* Closures in the order of the takes. */
-struct closure_line {
-	struct list at[PRIORITIES];
-	uint32_t some; /* bit i: at[i] has closures */
-};
 
 struct closures {
 	/* Guards the queue, and all data that the owner keeps beside it. */
@@ -68,6 +46,13 @@ struct closures {
 	struct closure_line **own; /* lines of tags below n_own */
 	unsigned n_own;
 	struct list held;
+	struct list alone;
+	struct closure *alone_taken; /* from `alone`; NULL: none */
+	bool impatient;       /* of the owner: what is taken takes too long, so
+				 nothing waits for the sake of `alone` */
+	bool alone_news;      /* for the owner: closures that have waited for the
+				 sake of `alone`, or one of it, may have to be
+				 taken */
 	uint64_t n_held, n_queued, n_taken;
 	uint64_t last_n;      /* number of the last attempt, from 1 on */
 	uint64_t cancel_upto; /* attempts up to here are asked to stop */
@@ -111,10 +96,27 @@ unsigned evc__closures_take(struct closures *q, uint32_t tag,
 bool evc__closures_has(const struct closures *q, uint32_t tag);
 /* The first closure with this tag; NULL: none. */
 struct closure *evc__closures_own(const struct closures *q, uint32_t tag);
-/* A taken closure is queued again in front of its priority; held: it waits for
-   a release.  While an error is pending, or after the stop, the closure is
-   cancelled instead. */
-void evc__closures_back(struct closures *q, struct closure *cl, bool held);
+/* A closure of `alone` is there or taken. */
+static inline bool
+closures_any_alone(const struct closures *q)
+{
+	return q->alone_taken != NULL || !list_empty(&q->alone);
+}
+
+/* Others wait for its sake. */
+static inline bool
+closures_hold_back(const struct closures *q)
+{
+	return closures_any_alone(q) && !q->impatient;
+}
+
+/* A taken closure goes back: CLOSURE_QUEUED, in front of its priority;
+   CLOSURE_ALONE, to run alone; CLOSURE_HELD, for a release.  While an error is
+   pending, or after the stop, the closure is cancelled instead. */
+void evc__closures_back(struct closures *q, struct closure *cl, int where);
+/* No worker may be left for those that wait to run alone: they are queued as
+   others are. */
+void evc__closures_mix(struct closures *q);
 /* Note an error; the first one closes the queue.  The next finish or cancel
    cancels the queued closures, so the owner can first settle those that depend
    on the failed one. */

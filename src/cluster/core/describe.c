@@ -172,6 +172,10 @@ static const struct {
 	{ "lost", counter, "Attempts that ended with their worker.",
 	  NUMBER(n_lost) },
 	{ "retries", counter, "Attempts after a failure.", NUMBER(n_retries) },
+	{ "conflicts", counter,
+	  "Transactional functions that began again, because a variable "
+	  "that they had read was changed.",
+	  NUMBER(n_conflicts) },
 	{ "fetches", counter, "Remotes whose outcome was handed out.",
 	  NUMBER(n_fetches) },
 	{ "builds", counter, "Per-worker values built.", NUMBER(n_builds) },

@@ -128,6 +128,7 @@ evc_cluster_get(const evc_cluster *cluster, evc_cluster_info *ret_info)
 	i->n_late = cl->count.late;
 	i->n_lost = cl->count.lost;
 	i->n_retries = cl->count.retries;
+	i->n_conflicts = cl->count.conflicts;
 	i->n_fetches = sync_load_relaxed(&cl->remotes.n_fetched);
 	i->n_builds = cl->count.builds;
 	i->build_time = cl->count.build_time;

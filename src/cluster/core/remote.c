@@ -88,6 +88,8 @@ evc__cluster_unlock(evc_cluster *cl)
 {
 	evc_remote *garbage = cl->remotes.garbage;
 
+	if (cl->q.alone_news)
+		evc__alone_news(cl);
 	cl->remotes.garbage = NULL;
 	sync_unlock(&cl->q.lock);
 	/* The last remote may free the cluster. */

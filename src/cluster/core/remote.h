@@ -77,11 +77,16 @@ struct evc_remote {
 	uint32_t args_size, kwargs_size; /* creation: bytes in `tail` */
 	uint16_t attempts, deaths;
 	uint8_t code, kind, deaths_most, flags;
+	uint8_t conflicts;       /* lock: runs with reads that did not hold,
+				    or UINT8_MAX */
 	_Atomic uint8_t named;   /* atomic: the remote is in remotes.named:
 				    under the lock -> the last owner */
 	_Atomic uint8_t fetched; /* atomic: the outcome was handed out */
 	unsigned char tail[];    /* creation: args, then kwargs */
 };
+
+/* A function that others have overtaken so often runs alone. */
+#define CONFLICTS_MOST 8
 
 #define REMOTE_OF(c) LIST_OF(c, evc_remote, closure)
 

@@ -72,7 +72,7 @@ take_tasks(void *core, unsigned worker, evc_engine_task *tasks, unsigned most)
 		if (cl->turn.want_writable)
 			evc__turn_ask(cl);
 	}
-	sync_unlock(&cl->q.lock);
+	evc__cluster_unlock(cl);
 	return n;
 }
 
@@ -190,7 +190,7 @@ tries_again(evc_cluster *cl, evc_remote *r, evc_status code, uint64_t now)
 	r->more->retries++;
 	r->more->due_ns = evc__after(now, wait);
 	cl->count.retries++;
-	evc__closures_back(&cl->q, &r->closure, true);
+	evc__closures_back(&cl->q, &r->closure, CLOSURE_HELD);
 	evc__turn_ask(cl);
 	return true;
 }
@@ -216,6 +216,27 @@ fail_or_retry(evc_cluster *cl, evc_remote *r, evc_status code, unsigned kind,
 	evc__taken_fails(r, &o);
 }
 
+/* The attempt counts for nothing, and begins again. */
+static void
+begin_again(evc_cluster *cl, evc_remote *r, bool conflict)
+{
+	r->attempts--;
+	if (r->flags & REMOTE_ASKED) {
+		evc__closures_finish(&cl->q, &r->closure);
+		settle_cancelled(cl, r, "it was cancelled");
+		return;
+	}
+	if (conflict) {
+		cl->count.conflicts++;
+		if (r->conflicts < UINT8_MAX)
+			r->conflicts++;
+	}
+	if (conflict && r->conflicts >= CONFLICTS_MOST)
+		evc__closures_back(&cl->q, &r->closure, CLOSURE_ALONE);
+	else
+		evc__closures_back(&cl->q, &r->closure, CLOSURE_QUEUED);
+}
+
 /* *value is the remote's from then on, or stays as it is. */
 static void
 finish_one(evc_cluster *cl, struct cluster_worker *w, evc_remote *r,
@@ -231,14 +252,7 @@ finish_one(evc_cluster *cl, struct cluster_worker *w, evc_remote *r,
 
 	remove_running(w, r, now);
 	if (res->took < 0) {
-		/* The function has not begun. */
-		r->attempts--;
-		if (r->flags & REMOTE_ASKED) {
-			evc__closures_finish(&cl->q, &r->closure);
-			settle_cancelled(cl, r, "it was cancelled");
-		} else {
-			evc__closures_back(&cl->q, &r->closure, false);
-		}
+		begin_again(cl, r, code == EVC_ABORTED);
 		return;
 	}
 	if (code < 0 || code > UINT8_MAX)
@@ -248,10 +262,14 @@ finish_one(evc_cluster *cl, struct cluster_worker *w, evc_remote *r,
 	w->n_done++;
 	cl->count.executions++;
 	add_time(&cl->count.run_time, res->took);
-	if (code == 0 && res->n_updates > 0 && !cluster_asks(cl)) {
-		st = evc__variables_commit(&cl->vars, res->updates,
+	if (res->n_updates > 0 && !cluster_asks(cl)) {
+		st = evc__variables_commit(&cl->vars, code, res->updates,
 					   res->n_updates);
-		if (st < 0) {
+		if (st == EVC_ABORTED) {
+			begin_again(cl, r, true);
+			return;
+		}
+		if (st < 0 && code == 0) {
 			code = -st;
 			kind = EVC_FAILED_FUNCTION;
 			text = evc_last_error();

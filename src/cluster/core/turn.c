@@ -63,6 +63,8 @@ look_at_cluster(evc_cluster *cl)
 	/* Later, because mind_workers may have asked functions to stop. */
 	t = evc__give_up(cl, now);
 	next = t < next ? t : next;
+	t = evc__alone_look(cl, now);
+	next = t < next ? t : next;
 	evc__leave_if_idle(cl);
 	return next;
 }

@@ -48,6 +48,8 @@ struct turn {
 				    last word */
 	uint64_t retry_due_ns;   /* loop: time of the first retry */
 	uint64_t retries_seen;   /* loop: count.retries at that look */
+	uint64_t alone_due_ns;   /* lock: the first function that is to run
+				    alone waits no longer for others */
 };
 
 /* ---- cluster.c ---- */
@@ -77,5 +79,12 @@ struct cluster_fetch;
 void evc__fetch_tell(struct cluster_fetch *f);
 /* On the loop, lock not held: all fetches with an answer. */
 void evc__fetch_turn(evc_cluster *cl);
+
+/* ---- alone.c: lock held ---- */
+
+/* closures.alone_news was set. */
+void evc__alone_news(evc_cluster *cl);
+/* End a wait that has taken too long; the time of the next look. */
+uint64_t evc__alone_look(evc_cluster *cl, uint64_t now);
 
 #endif

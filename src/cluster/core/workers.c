@@ -359,7 +359,7 @@ lose_remote(evc_cluster *cl, evc_remote *r, bool guilty, bool hung,
 		 r->deaths_most < UINT8_MAX)
 		fail_for_deaths(r, why);
 	else
-		evc__closures_back(&cl->q, &r->closure, false);
+		evc__closures_back(&cl->q, &r->closure, CLOSURE_QUEUED);
 }
 
 void
@@ -404,6 +404,7 @@ evc__sink_gone(void *core, unsigned worker, const char *why, unsigned how)
 		set_state(cl, w, EVC_WORKER_GONE);
 		/* Waits for this worker's end have an answer only now. */
 		evc__closures_ring(&cl->q);
+		evc__closures_mix(&cl->q);
 		evc__wake(cl, EVC_ENGINE_ANY);
 	}
 	evc__tell(cl);

@@ -25,7 +25,7 @@ look_at_seat(struct seat *s)
 	sync_lock(&s->lock);
 	old = s->batch == s->seen_batch;
 	stuck = old && s->next == s->seen_next;
-	if (stuck && s->sent < s->done)
+	if (stuck)
 		evc__seat_flush(s);
 	if (s->next < s->end &&
 	    (stuck || (old && sync_load_sc(&s->e->n_lying) > 0))) {

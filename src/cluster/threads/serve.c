@@ -56,9 +56,26 @@ build_defs(struct seat *s)
 void
 evc__seat_flush(struct seat *s)
 {
-	s->e->sink->finished(s->e->core, s->index, s->results + s->sent,
-			     s->done - s->sent);
+	if (s->sent < s->done)
+		s->e->sink->finished(s->e->core, s->index, s->results + s->sent,
+				     s->done - s->sent);
 	s->sent = s->done;
+	if (sync_load_relaxed(&s->unmade) != 0) {
+		sync_store_sc(&s->unmade, 0);
+		sync_sub(&s->e->n_unmade, 1);
+	}
+}
+
+/* Lock held: the function has ended. */
+static void
+note_done(struct seat *s, unsigned i)
+{
+	s->done = i + 1;
+	if (s->results[i].n_updates == 0 ||
+	    sync_load_relaxed(&s->unmade) != 0)
+		return;
+	sync_store_sc(&s->unmade, 1);
+	sync_add(&s->e->n_unmade, 1);
 }
 
 void
@@ -120,7 +137,7 @@ run_batch(struct seat *s, unsigned n)
 		all += took;
 		held += took;
 		sync_lock(&s->lock);
-		s->done = i + 1;
+		note_done(s, i);
 		more = begin_next_task(s, &i);
 		if (!more || held > HELD_MOST) {
 			evc__seat_flush(s);
@@ -233,8 +250,7 @@ lose_seat(void *arg)
 	if (threads_inherited(e))
 		return;
 	sync_lock(&s->lock);
-	if (s->sent < s->done)
-		evc__seat_flush(s);
+	evc__seat_flush(s);
 	/* The other functions begin again elsewhere. */
 	s->end = s->next;
 	sync_store_sc(&s->holds, 0);

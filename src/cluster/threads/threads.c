@@ -12,20 +12,22 @@
 #include "base/text.h"
 #include "wire/uri.h"
 
-/* A function finds the updates of all functions that its worker ran before:
-   results with updates wait no longer. */
+/* A function finds the updates of all functions that have succeeded before:
+   results with updates wait no longer, on any seat. */
 static void
-make_updates(struct seat *s)
+make_updates(struct threads *e)
 {
 	unsigned i;
 
-	sync_lock(&s->lock);
-	for (i = s->sent; i < s->done; i++)
-		if (s->results[i].n_updates > 0) {
-			evc__seat_flush(s);
-			break;
-		}
-	sync_unlock(&s->lock);
+	for (i = 0; i < e->n && sync_load_sc(&e->n_unmade) > 0; i++) {
+		struct seat *s = e->seats[i];
+
+		if (sync_load_sc(&s->unmade) == 0)
+			continue;
+		sync_lock(&s->lock);
+		evc__seat_flush(s);
+		sync_unlock(&s->lock);
+	}
 }
 
 static evc_status
@@ -34,7 +36,7 @@ update_variable(void *arg, const evc_engine_update *u, double *ret_now,
 {
 	struct seat *s = arg;
 
-	make_updates(s);
+	make_updates(s->e);
 	return s->e->sink->variable(s->e->core, s->index, u, ret_now,
 				    ret_value);
 }

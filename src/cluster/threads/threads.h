@@ -72,6 +72,8 @@ struct seat {
 	uint64_t batch;       /* seat: number of the batch */
 	unsigned next, end;   /* seat: tasks[next..end) are not begun */
 	unsigned sent, done;  /* seat: results[sent..done) are not told */
+	_Atomic uint32_t unmade; /* atomic: a result that is not told has
+				 updates: moved under the lock */
 	bool hurried;         /* seat: the batch watch had to give functions back */
 	/* atomic: thread -> batch watch: the batch is to be looked at */
 	_Atomic uint32_t holds;
@@ -112,6 +114,8 @@ struct threads {
 				     and is on its way */
 
 	_Atomic uint32_t watch_sleeps, watch_bell;
+
+	_Atomic uint32_t n_unmade; /* atomic: seats that are `unmade` */
 };
 
 extern const evc_engine_ops evc__engine_threads;
@@ -148,7 +152,7 @@ void evc__batch_watch_ring(struct threads *e);
 /* ---- serve.c: members ---- */
 
 evc_status evc__threads_worker(evc_coord *c, void *seat);
-/* Seat's lock held: tell the results. */
+/* Seat's lock held: tell the results that are not told, if there are any. */
 void evc__seat_flush(struct seat *s);
 /* Seat's lock held: functions not begun go back to the queue. */
 void evc__seat_give_back(struct seat *s);

@@ -7,6 +7,7 @@
  */
 #include <evcoord.h>
 #include <math.h>
+#include <sha1.h>
 
 #include "wire/head.h"
 #include "cluster/variables/table.h"
@@ -68,8 +69,7 @@ evc__value_is_equal(const evc_value *a, const evc_value *b)
 {
 	struct number x, y;
 
-	if (a->size == b->size &&
-	    (a->size == 0 || memcmp(a->data, b->data, a->size) == 0))
+	if (bytes_are_equal(a, b))
 		return true;
 	/* nil has two spellings. */
 	if (evc_value_type(a) == EVC_VALUE_NIL)
@@ -115,6 +115,29 @@ evc__content_check(const char *name, const evc_value *v)
 	return 0;
 }
 
+static double
+number_double(const struct number *n)
+{
+	return n->kind == WHOLE ? (double)n->i :
+	       n->kind == VAST	? (double)n->u :
+				  n->d;
+}
+
+evc_status
+evc__content_number(const char *name, const evc_value *v, double *ret)
+{
+	struct number n;
+
+	*ret = 0;
+	if (evc_value_type(v) == EVC_VALUE_NIL)
+		return 0;
+	if (!number_read(v, &n))
+		return evc_refuse(-EVC_INVALID_ARGUMENT,
+				  "variable %s is no number", name);
+	*ret = number_double(&n);
+	return 0;
+}
+
 evc_status
 evc__content_make(const char *name, const evc_value *v, struct content *ret)
 {
@@ -136,9 +159,7 @@ evc__content_make(const char *name, const evc_value *v, struct content *ret)
 	ret->size = v->size;
 	if (number_read(v, &n)) {
 		ret->is_number = true;
-		ret->number = n.kind == WHOLE  ? (double)n.i
-			      : n.kind == VAST ? (double)n.u
-					       : n.d;
+		ret->number = number_double(&n);
 	}
 	return 0;
 }
@@ -153,4 +174,18 @@ evc__content_of_number(double x, struct content *ret)
 		ret->size = evc__put_signed(ret->small, (int64_t)x);
 	else
 		ret->size = evc__put_double(ret->small, x);
+}
+
+_Static_assert(CONTENT_HASH_SIZE == 2 + SHA1_DIGEST_STRING_LENGTH - 1,
+	       "the digits have no end");
+
+void
+evc__content_hash(const evc_value *v, char ret[CONTENT_HASH_SIZE])
+{
+	char digits[SHA1_DIGEST_STRING_LENGTH];
+
+	ret[0] = (char)0xd9; /* a string of at most 255 bytes */
+	ret[1] = CONTENT_HASH_SIZE - 2;
+	memcpy(ret + 2, SHA1Data(v->data, v->size, digits),
+	       CONTENT_HASH_SIZE - 2);
 }

@@ -34,6 +34,13 @@ content_value(const struct content *c)
 			    c->big != NULL ? c->big : c->small, c->size };
 }
 
+static inline bool
+bytes_are_equal(const evc_value *a, const evc_value *b)
+{
+	return a->size == b->size &&
+	       (a->size == 0 || memcmp(a->data, b->data, a->size) == 0);
+}
+
 /* ---- content.c ---- */
 
 /* 0, or refused: the value may not be a variable's. */
@@ -41,8 +48,15 @@ evc_status evc__content_check(const char *name, const evc_value *v);
 /* The content of such a value; of size 0 for nil. */
 evc_status evc__content_make(const char *name, const evc_value *v,
 			     struct content *ret);
+/* The number that a variable has with this value; nil: 0. */
+evc_status evc__content_number(const char *name, const evc_value *v,
+			       double *ret);
 /* An integer, while a double says the number exactly. */
 void evc__content_of_number(double x, struct content *ret);
+
+/* A string of MessagePack: the SHA-1 of a value in hexadecimal digits. */
+#define CONTENT_HASH_SIZE (2 + 40)
+void evc__content_hash(const evc_value *v, char ret[CONTENT_HASH_SIZE]);
 
 /* ---- table.c ---- */
 

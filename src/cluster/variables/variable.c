@@ -60,6 +60,13 @@ evc__variable_check(const evc_engine_update *u)
 	return st;
 }
 
+evc_status
+evc__variable_is_other(const char *name)
+{
+	return evc_refuse(-EVC_ABORTED, "variable %s is not what was expected",
+			  name);
+}
+
 /* ---- lock held ---- */
 
 static evc_status
@@ -117,9 +124,7 @@ compare_set(struct variables *v, const evc_engine_update *u, struct held *ret)
 	if (st < 0)
 		return st;
 	if (!evc__value_is_equal(&is, &u->expected))
-		return evc_refuse(-EVC_ABORTED,
-				  "variable %s is not what was expected",
-				  u->name);
+		return evc__variable_is_other(u->name);
 	return set_value(v, u->name, &u->value, ret);
 }
 
@@ -201,13 +206,38 @@ evc__variable_do(struct variables *v, const evc_engine_update *u,
 	return st;
 }
 
+static bool
+is_read(const evc_engine_update *u)
+{
+	return u->op == EVC_VARIABLE_READ || u->op == EVC_VARIABLE_READ_HASHED;
+}
+
+static bool
+read_holds(struct variables *v, const evc_engine_update *u)
+{
+	struct variable *x = evc__variable_find(v, u->name);
+	evc_value is = x != NULL ? content_value(&x->is) : (evc_value){ 0 };
+	char hash[CONTENT_HASH_SIZE];
+
+	if (u->op == EVC_VARIABLE_READ_HASHED &&
+	    is.size > EVC_ENGINE_READ_MOST) {
+		evc__content_hash(&is, hash);
+		is = (evc_value){ hash, sizeof hash };
+	}
+	return bytes_are_equal(&is, &u->expected);
+}
+
+/* ret->of stays NULL for a read. */
 static evc_status
 apply_update(struct variables *v, const evc_engine_update *u, struct held *ret)
 {
 	evc_status st = check_name(u->name);
 
+	ret->of = NULL;
 	if (st < 0)
 		return st;
+	if (is_read(u))
+		return read_holds(v, u) ? 0 : EVC_ABORTED;
 	if (u->op == EVC_VARIABLE_ADD)
 		return add_number(v, u->name, u->by, ret);
 	if (u->op == EVC_VARIABLE_SET)
@@ -218,8 +248,8 @@ apply_update(struct variables *v, const evc_engine_update *u, struct held *ret)
 }
 
 evc_status
-evc__variables_commit(struct variables *v, const evc_engine_update *updates,
-		      unsigned n)
+evc__variables_commit(struct variables *v, evc_status code,
+		      const evc_engine_update *updates, unsigned n)
 {
 	struct held few[HELD_FEW], *held = few;
 	evc_status st = 0;
@@ -231,18 +261,19 @@ evc__variables_commit(struct variables *v, const evc_engine_update *updates,
 			return evc__variable_no_memory();
 	}
 	sync_lock(&v->lock);
-	for (i = 0; i < n; i++) {
+	/* The reads come first, so they see no update of this function. */
+	for (i = 0; i < n && st == 0 && (code == 0 || is_read(&updates[i]));
+	     i++)
 		st = apply_update(v, &updates[i], &held[i]);
-		if (st < 0)
-			break;
-	}
-	if (st < 0) {
-		/* Later contents were made from earlier ones. */
-		while (i > 0)
-			undo_held(v, &held[--i]);
-	} else {
-		while (i > 0)
-			forget_held(v, &held[--i]);
+	/* Later contents were made from earlier ones. */
+	while (i-- > 0)
+		if (held[i].of == NULL)
+			continue;
+		else if (st == 0)
+			forget_held(v, &held[i]);
+		else
+			undo_held(v, &held[i]);
+	if (st == 0 && code == 0) {
 		v->finished++;
 		v->changes++;
 	}

@@ -43,14 +43,18 @@ void evc__variables_destroy(struct variables *v);
 /* 0, or refused: the name or the value is impossible for every variable. */
 evc_status evc__variable_check(const evc_engine_update *u);
 evc_status evc__variable_no_memory(void);
+/* A comparison has failed: -EVC_ABORTED. */
+evc_status evc__variable_is_other(const char *name);
 /* One operation, with all checks.  Statuses as of the evc_variable_ calls in
    cluster.h. */
 evc_status evc__variable_do(struct variables *v, const evc_engine_update *u,
 			    double *ret_now, evc_value *ret_value);
-/* A function has succeeded: all its updates are made, and finished + 1.  If an
-   update is impossible (no number, no memory) none is made, and the status says
-   why. */
-evc_status evc__variables_commit(struct variables *v,
+/* A transactional function has ended, with code 0 or not, after these reads and
+   updates.  If all reads hold and the code is 0, all updates are made, and
+   finished + 1.  EVC_ABORTED: a read does not hold, and nothing is made.  If an
+   update is impossible (no number, no memory) none is made, and the status,
+   < 0, says why. */
+evc_status evc__variables_commit(struct variables *v, evc_status code,
 				 const evc_engine_update *updates, unsigned n);
 /* n functions without updates have succeeded; "-n": n fewer. */
 void evc__variables_finished(struct variables *v, uint64_t n);

@@ -90,20 +90,33 @@ struct evc_local {
 	size_t map_room;
 };
 
-/* The changes of a transactional function to a variable, in the arena. */
+/* What a transactional function has read of a variable, in the arena. */
+struct read_note {
+	struct read_note *next;
+	const char *name;
+	unsigned op;       /* EVC_VARIABLE_READ or _READ_HASHED */
+	evc_value is;      /* as evc_engine_update.expected */
+};
+
+/* A variable that a transactional function has read or changed, in the
+   arena. */
 struct pending {
 	struct table_name at;
 	struct pending *next;
-	bool set;          /* the variable was set; else `by` was added */
+	const struct read_note *read; /* the last read; NULL: none */
+	bool added;        /* `by` was added, since the variable was not set */
+	bool set;          /* the variable was set */
 	double by;
 	struct content is; /* the content that was set */
 };
 
-/* One entry for each variable, in the order of the first change.  All fields:
-   thread. */
+/* One entry for each variable, in the order of the first read or change.  All
+   fields: thread. */
 struct transaction {
 	struct pending *first, *last;
 	struct table by_name;
+	struct read_note *first_read, *last_read;
+	unsigned n_reads;
 };
 
 struct worker {
@@ -182,10 +195,10 @@ void evc__worker_ring(void *w);
 
 /* ---- exec_variable.c ---- */
 
-/* The changes of the function to variables, for its result; in the arena.
-   false: no memory. */
+/* What the function has read, for its result, and with code 0 its changes; in
+   the arena.  false: no memory. */
 bool evc__transaction_take(struct worker *w, evc_engine_result *ret);
-/* Drop all changes. */
+/* Drop all of it. */
 void evc__transaction_drop(struct worker *w);
 void evc__transaction_destroy(struct worker *w);
 

@@ -232,14 +232,10 @@ put_inputs(struct worker *w, struct evc_exec *x, const evc_engine_task *task,
 	return ret->code;
 }
 
-/* The function's value and changes, in memory that stays. */
+/* The function's value, in memory that stays. */
 static void
 take_result(struct worker *w, struct evc_exec *x, evc_engine_result *ret)
 {
-	if (x->transactional && !evc__transaction_take(w, ret)) {
-		no_memory(w, ret, "the updates of a function");
-		return;
-	}
 	if (x->value.size == 0)
 		return;
 	ret->value = x->value;
@@ -254,8 +250,6 @@ take_result(struct worker *w, struct evc_exec *x, evc_engine_result *ret)
 		if (ret->value.data != NULL)
 			return;
 	}
-	ret->updates = NULL;
-	ret->n_updates = 0;
 	no_memory(w, ret, "a result");
 }
 
@@ -286,8 +280,11 @@ call_function(struct worker *w, struct evc_exec *x, const evc_engine_task *task,
 	else
 		fail_result(w, ret, code, EVC_FAILED_FUNCTION,
 			    evc__exec_text(x, code));
-	if (x->transactional)
+	if (x->transactional) {
+		if (!evc__transaction_take(w, ret))
+			no_memory(w, ret, "the updates of a function");
 		evc__transaction_drop(w);
+	}
 	evc__exec_end(x);
 out:
 	drop_spliced(w);

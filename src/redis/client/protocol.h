@@ -85,7 +85,7 @@
 #ifndef EVC_REDIS_PROTOCOL_H
 #define EVC_REDIS_PROTOCOL_H
 
-#define PROTOCOL_VERSION "2"
+#define PROTOCOL_VERSION "3"
 #define VALUE_LEAST ((size_t)64 << 10)
 #define VALUE_PX 3600000 /* ms until the key of a value ends */
 #define KEYS_PX(lease_ms) ((lease_ms) * 10 > 60000 ? (lease_ms) * 10 : 60000)
@@ -146,12 +146,15 @@ enum redis_script {
 	SCRIPT_LEAVE,
 	/* Results with updates: KEYS gen lease ev var count seqs; ARGV G
 	   "G INC" node inc seq frames n, and for each of the n results: frame
-	   m, and for each of its m updates: op name value.  op 1 adds the
-	   number in the text value, op 2 sets (no bytes, or nil: removes).  A
-	   result with an update that fails has no update and no event, so each
-	   frame begins with a FRAME_SLOT of its own.  The same seq gets the
-	   same answer.
-	   ok [INDEX WHY]... (results that failed) | gone | fenced */
+	   succeeded m, and for each of its m reads and updates: op name value.
+	   op 1 adds the number in the text value, op 2 sets (no bytes, or nil:
+	   removes); 8: value was read; 9: a value with this SHA-1 was.  The
+	   results come in their order: a result sees the updates of those
+	   before.  A result with a read that does not hold, or an update that
+	   fails, has no update and no event, so each frame begins with a
+	   FRAME_SLOT of its own.  The same seq gets the same answer.
+	   ok [INDEX WHY]... (results that failed; WHY "": a read does not
+	   hold) | gone | fenced */
 	SCRIPT_SEND,
 	/* An operation on a variable: KEYS gen OWNER var count seqs; ARGV G
 	   OWNER-VALUE asker seq op name a b.  OWNER: the node's lease or

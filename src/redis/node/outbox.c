@@ -4,7 +4,7 @@
  * until send.c has sent them.  A batch may hold results of transactional
  * functions.  The server makes all updates of such a result and adds its event,
  * or does nothing; a result whose updates fail is told again, as the failure of
- * its function.
+ * its function; a result with reads that do not hold is given back.
  * Called by: sink.c, send.c, variables.c, worker.c.
  * Locks: none; loop thread only.
  */
@@ -103,17 +103,21 @@ put_word(struct deal *d, const void *bytes, size_t n)
 static bool
 put_update(struct deal *d, const evc_engine_update *u)
 {
-	char by[40];
+	char op = (char)('0' + u->op), by[40];
 	struct text t = evc__text_in(by, sizeof by);
+	evc_value word = u->op == EVC_VARIABLE_SET ? u->value : u->expected;
+	const char *hash;
 
 	if (u->op == EVC_VARIABLE_ADD) {
 		evc__text_fmt(&t, "%.17g", u->by);
-		return put_word(d, "1", 1) &&
-		       put_word(d, u->name, strlen(u->name)) &&
-		       put_word(d, by, strlen(by));
+		word = (evc_value){ by, strlen(by) };
+	} else if (u->op == EVC_VARIABLE_READ_HASHED) {
+		if (evc_unpack(&u->expected, "S", &hash, &word.size) < 0)
+			return false;
+		word.data = hash;
 	}
-	return put_word(d, "2", 1) && put_word(d, u->name, strlen(u->name)) &&
-	       put_word(d, u->value.data, u->value.size);
+	return put_word(d, &op, 1) && put_word(d, u->name, strlen(u->name)) &&
+	       put_word(d, word.data, word.size);
 }
 
 /* The frame of the result has a FRAME_SLOT of its own. */
@@ -131,6 +135,7 @@ new_deal(const struct local_worker *w, const struct frame_result *f)
 	d->number = w->number;
 	d->n = f->r.n;
 	d->took = f->r.took;
+	d->succeeded = f->r.code == 0;
 	bare.r.n_updates = 0;
 	fine = put_about(&d->frame, d->worker, d->number) &&
 	       evc__frame_put_result(&d->frame, UINT32_MAX, &bare) == 0;
@@ -194,6 +199,7 @@ add_deal(struct redis_args *a, const struct deal *d)
 	unsigned i;
 
 	evc__args_add(a, bytes_at(&d->frame), d->frame.n);
+	evc__args_text(a, d->succeeded ? "1" : "0");
 	evc__args_fmt(a, "%u", d->n_updates);
 	for (i = 0; i < d->n_updates * 3; i++) {
 		evc__args_add(a, at, length[i]);
@@ -245,6 +251,18 @@ put_failed(struct bytes *b, const struct deal *d, evc_status code,
 	return evc__frame_put_result(b, UINT32_MAX, &f) == 0;
 }
 
+/* Add the result as one after which the function has to run again. */
+static bool
+put_conflict(struct bytes *b, const struct deal *d)
+{
+	const struct frame_result f = {
+		.r = { .n = d->n, .code = EVC_ABORTED, .took = -1 },
+	};
+
+	return evc__frame_put_result(b, UINT32_MAX, &f) == 0;
+}
+
+/* why: ""; a read does not hold. */
 static void
 fail_one(struct event_batch *batch, const struct deal *d, const char *why)
 {
@@ -253,7 +271,9 @@ fail_one(struct event_batch *batch, const struct deal *d, const char *why)
 					   .number = d->number };
 	struct bytes *b = evc__node_tell(s, &then);
 
-	if (b != NULL && !put_failed(b, d, EVC_INVALID_ARGUMENT, why))
+	if (b != NULL &&
+	    !(why[0] == '\0' ? put_conflict(b, d) :
+				put_failed(b, d, EVC_INVALID_ARGUMENT, why)))
 		evc__node_no_memory(s);
 }
 

@@ -20,6 +20,7 @@ struct deal {
 				 bytes */
 	struct bytes lengths; /* for each of those words: a size_t */
 	unsigned n_updates;
+	bool succeeded;  /* else there are reads alone */
 };
 
 #define NOWHERE UINT64_MAX /* event_batch.at: no worker */

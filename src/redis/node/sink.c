@@ -256,7 +256,8 @@ tell_finished(struct local_worker *w, const evc_engine_result *r)
 	}
 	f.kept = fine && r->value.size >= VALUE_LEAST &&
 		 evc__node_value_keep(s, job->task.id, &r->value);
-	if (fine && (job->task.flags & EVC_TRANSACTIONAL))
+	if (r->took >= 0 && (job->task.flags & EVC_TRANSACTIONAL) &&
+	    (fine || r->n_updates > 0))
 		evc__node_tell_deal(w, &f);
 	else
 		say_result(w, &f);
