@@ -355,6 +355,8 @@ bench_cluster_queue(void);
 void
 bench_cluster_idle(void);
 void
+bench_cluster_large(void);
+void
 bench_redis_tasks(void);
 void
 bench_redis_trip(void);
@@ -366,5 +368,7 @@ void
 bench_redis_death(void);
 void
 bench_redis_idle(void);
+void
+bench_redis_large(void);
 
 #endif

@@ -67,11 +67,35 @@ hang(evc_exec *x, void *arg)
 	return 0;
 }
 
+static evc_status
+sink(evc_exec *x, void *arg)
+{
+	const void *p;
+	size_t n;
+
+	(void)arg;
+	if (evc_exec_unpack(x, "[B]", &p, &n) < 0)
+		return evc_exec_fail(x, EVC_INVALID_ARGUMENT, "%s",
+				     evc_last_error());
+	return evc_exec_return(x, "u", bench_large_look(p, n));
+}
+
+static evc_status
+source(evc_exec *x, void *arg)
+{
+	static const char bytes[BENCH_LARGE] = { 1 };
+
+	(void)arg;
+	return evc_exec_return(x, "B", bytes, sizeof(bytes));
+}
+
 static const evc_function functions[] = {
 	{ .name = NOTHING, .fn = nothing },
 	{ .name = BLOCK, .fn = block },
 	{ .name = NAP, .fn = nap },
 	{ .name = HANG, .fn = hang },
+	{ .name = SINK, .fn = sink },
+	{ .name = SOURCE, .fn = source },
 };
 #define N_FUNCTIONS (sizeof(functions) / sizeof(functions[0]))
 

@@ -14,6 +14,8 @@
 #define BLOCK "block"     /* on a thread: blocks until bench_gate is 1 */
 #define NAP "nap"         /* [SECONDS] */
 #define HANG "hang"       /* its first attempt takes a minute */
+#define SINK "sink"       /* [BINARY]: looks at each page */
+#define SOURCE "source"   /* returns BENCH_LARGE bytes */
 
 struct bench_cluster {
 	evc_coord *c;
@@ -77,6 +79,29 @@ struct bench_trip {
 /* n figures, in microseconds. */
 void
 bench_trips(struct bench_trip *t, double *each, unsigned n);
+
+/* cluster_large.c: large values, one after the other. */
+
+#define BENCH_LARGE (4u << 20)
+
+struct bench_large {
+	struct bench_cluster cluster;
+	evc_value args; /* [BINARY] */
+};
+
+/* Make the value, and send the first ones. */
+void
+bench_large_open(struct bench_large *l);
+
+/* Megabytes a second, of some values: arg is a struct bench_large. */
+double
+bench_large_args(void *arg);
+double
+bench_large_result(void *arg);
+
+/* Look at a byte of each page. */
+unsigned
+bench_large_look(const void *bytes, size_t n);
 
 /* cluster_echo.c: processes that send back what they get, over socketpairs. */
 

@@ -83,6 +83,8 @@ static const struct group {
 	  "what a queued function takes" },
 	{ "cluster-idle", bench_cluster_idle,
 	  "256 workers that have nothing to do" },
+	{ "cluster-large", bench_cluster_large,
+	  "values of 4 MiB to a process and back" },
 #ifdef HAVE_REDIS
 	{ "redis-tasks", bench_redis_tasks,
 	  "functions scheduled over Redis on four workers" },
@@ -96,6 +98,8 @@ static const struct group {
 	  "kill -9 until the function has run again" },
 	{ "redis-idle", bench_redis_idle,
 	  "200 workers that have nothing to do" },
+	{ "redis-large", bench_redis_large,
+	  "values of 4 MiB over Redis and back" },
 #endif
 };
 #define N_GROUPS (sizeof(groups) / sizeof(groups[0]))

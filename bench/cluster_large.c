@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Large values: functions with arguments or a result of 4 MiB on one worker
+ * that is a process, one after the other.
+ *
+ *	cluster-large-args    a value that is ready goes to the function
+ *	cluster-large-result  a value comes back from it
+ *
+ * Beside both a forked process that reads as many bytes from a socketpair, by
+ * plain calls and into memory that stays, and answers with one byte.  Each
+ * reader looks at a byte of every page.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cluster.h"
+
+#define EACH 8 /* values in a sample */
+#define ROUNDS 15
+#define PAGE 4096
+
+unsigned
+bench_large_look(const void *bytes, size_t n)
+{
+	const volatile unsigned char *p = bytes;
+	unsigned sum = 0;
+	size_t i;
+
+	for (i = 0; i < n; i += PAGE)
+		sum += p[i];
+	return sum;
+}
+
+/* ---- the bare pair ---- */
+
+struct bare {
+	pid_t pid;
+	int fd;
+	char *bytes;
+};
+
+static void
+read_whole(int fd, char *to, size_t n)
+{
+	ssize_t got;
+
+	for (; n > 0; to += got, n -= (size_t)got) {
+		got = read(fd, to, n);
+		if (got <= 0)
+			_exit(got < 0);
+	}
+}
+
+static void
+write_whole(int fd, const char *from, size_t n)
+{
+	ssize_t put;
+
+	for (; n > 0; from += put, n -= (size_t)put) {
+		put = write(fd, from, n);
+		if (put < 0)
+			bench_must_sys(errno, "write of a large value");
+	}
+}
+
+static _Noreturn void
+swallow(int fd, char *room)
+{
+	for (;;) {
+		read_whole(fd, room, BENCH_LARGE);
+		room[0] = (char)bench_large_look(room, BENCH_LARGE);
+		write_whole(fd, room, 1);
+	}
+}
+
+static void
+bare_start(struct bare *b)
+{
+	int fd[2];
+
+	b->bytes = bench_array(1, BENCH_LARGE);
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fd) != 0)
+		bench_must_sys(errno, "socketpair");
+	b->pid = fork();
+	if (b->pid < 0)
+		bench_must_sys(errno, "fork");
+	if (b->pid == 0) {
+		close(fd[0]);
+		swallow(fd[1], b->bytes);
+	}
+	close(fd[1]);
+	b->fd = fd[0];
+}
+
+static void
+bare_end(struct bare *b)
+{
+	close(b->fd);
+	while (waitpid(b->pid, NULL, 0) < 0)
+		if (errno != EINTR)
+			bench_must_sys(errno, "waitpid");
+	free(b->bytes);
+}
+
+static double
+mb_a_second(uint64_t t0, unsigned n)
+{
+	return BENCH_LARGE / 1e6 * n / ((double)(bench_now() - t0) / 1e9);
+}
+
+static double
+sample_bare(void *arg)
+{
+	struct bare *b = arg;
+	uint64_t t0 = bench_now();
+	unsigned i;
+	char one;
+
+	for (i = 0; i < EACH; i++) {
+		write_whole(b->fd, b->bytes, BENCH_LARGE);
+		read_whole(b->fd, &one, 1);
+	}
+	return mb_a_second(t0, EACH);
+}
+
+/* ---- ours ---- */
+
+static void
+fetch_one(const struct bench_large *l, const char *function,
+	  const evc_value *args)
+{
+	evc_remote *remote;
+	evc_value v;
+	evc_status st;
+
+	st = evc_schedule(l->cluster.cluster, function, args, NULL, NULL,
+			  &remote);
+	bench_must(st > 0 ? -st : st, "evc_schedule");
+	st = evc_remote_fetch(remote, INFINITY, &v);
+	bench_must(st > 0 ? -st : st, "evc_remote_fetch");
+	(void)bench_large_look(v.data, v.size);
+	evc_remote_free(remote);
+}
+
+double
+bench_large_args(void *arg)
+{
+	const struct bench_large *l = arg;
+	uint64_t t0 = bench_now();
+	unsigned i;
+
+	for (i = 0; i < EACH; i++)
+		fetch_one(l, SINK, &l->args);
+	return mb_a_second(t0, EACH);
+}
+
+double
+bench_large_result(void *arg)
+{
+	const struct bench_large *l = arg;
+	uint64_t t0 = bench_now();
+	unsigned i;
+
+	for (i = 0; i < EACH; i++)
+		fetch_one(l, SOURCE, NULL);
+	return mb_a_second(t0, EACH);
+}
+
+void
+bench_large_open(struct bench_large *l)
+{
+	char *bytes = bench_array(1, BENCH_LARGE);
+
+	bench_must(evc_pack(&l->args, "[B]", bytes, (size_t)BENCH_LARGE),
+		   "evc_pack");
+	free(bytes);
+	/* The first ones pay for memory. */
+	(void)bench_large_args(l);
+	(void)bench_large_result(l);
+}
+
+void
+bench_cluster_large(void)
+{
+	struct bench_large ours;
+	struct bare bare;
+	struct bench_side sides[] = {
+		{ BENCH_OURS, bench_large_args, &ours, 0 },
+		{ "raw/socketpair", sample_bare, &bare, 0.5 },
+	};
+	int cpu[2];
+
+	if (bench_cpus(cpu) < 2) {
+		bench_skip("cluster-large", "one cpu only");
+		return;
+	}
+	bench_pin(cpu[0], cpu[1]);
+	bare_start(&bare);
+	bench_cluster_open(&ours.cluster, "processes://1", NULL, NULL);
+	bench_cluster_until_up(&ours.cluster, 1);
+	bench_large_open(&ours);
+	bench_compare_rates("cluster-large-args", "MB/s", sides, 2, ROUNDS);
+	sides[0].sample = bench_large_result;
+	bench_compare_rates("cluster-large-result", "MB/s", sides, 2, ROUNDS);
+	evc_value_free(&ours.args);
+	bench_cluster_close(&ours.cluster);
+	bare_end(&bare);
+}
