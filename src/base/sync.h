@@ -245,7 +245,7 @@ sync_clock_(clockid_t id)
 				  &(struct iovec){ (void *)(address), (n) }, \
 				  1L, 0L))
 
-/* ---- memory: zeroed ---- */
+/* ---- memory: zeroed, but for that of sync_alloc_bytes ---- */
 
 static inline void *
 sync_aligned_(size_t align, size_t size)
@@ -261,6 +261,8 @@ sync_aligned_(size_t align, size_t size)
 /* The same on a boundary of align bytes. */
 #define sync_alloc_aligned(align, size) \
 	(SEAM_FAILS("alloc") ? NULL : sync_aligned_((align), (size)))
+/* n > 0 bytes that will be written before they are read. */
+#define sync_alloc_bytes(n) (SEAM_FAILS("alloc") ? NULL : malloc(n))
 #define sync_free(p) free(p)
 
 #endif

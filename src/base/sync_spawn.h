@@ -61,6 +61,21 @@
 		 -1 : \
 		 (ssize_t)syscall(SYS_sendto, (fd), (buf), (n), MSG_NOSIGNAL, \
 				  NULL, 0))
+/* The same of several pieces, by struct iovec. */
+static inline ssize_t
+sync_sendv_(int fd, struct iovec *pieces, size_t n, int flags)
+{
+	struct msghdr m = { .msg_iov = pieces, .msg_iovlen = n };
+
+	return (ssize_t)syscall(SYS_sendmsg, fd, &m, MSG_NOSIGNAL | flags);
+}
+
+#define sync_sendv(fd, pieces, n) \
+	(SEAM_FAILS("send") ? \
+		 -1 : \
+		 sync_sendv_((fd), (pieces), (n), MSG_DONTWAIT))
+#define sync_sendv_wait(fd, pieces, n) \
+	(SEAM_FAILS("send_wait") ? -1 : sync_sendv_((fd), (pieces), (n), 0))
 /* how: SHUT_RD ... */
 #define sync_shutdown(fd, how) \
 	((void)SEAM("shutdown"), (void)shutdown((fd), (how)))

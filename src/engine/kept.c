@@ -48,7 +48,7 @@ evc__kept_find(const struct kept *k, uint64_t id)
 }
 
 bool
-evc__kept_drop(struct kept *k, uint64_t id)
+evc__kept_take(struct kept *k, uint64_t id, evc_value *ret)
 {
 	struct kept_value *v = evc__table_find(&k->by_id, id);
 
@@ -59,8 +59,19 @@ evc__kept_drop(struct kept *k, uint64_t id)
 	k->bytes -= v->value.size;
 	if (k->n_all != NULL)
 		sync_sub(k->n_all, 1);
-	evc_value_free(&v->value);
+	*ret = v->value;
 	sync_free(v);
+	return true;
+}
+
+bool
+evc__kept_drop(struct kept *k, uint64_t id)
+{
+	evc_value value;
+
+	if (!evc__kept_take(k, id, &value))
+		return false;
+	evc_value_free(&value);
 	return true;
 }
 

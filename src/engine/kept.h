@@ -31,7 +31,8 @@ struct kept {
 bool evc__kept_add(struct kept *k, uint64_t id, evc_value value);
 /* NULL: no value with this id. */
 const evc_value *evc__kept_find(const struct kept *k, uint64_t id);
-/* false: no value with this id. */
+/* false: no value with this id; else *ret is the caller's. */
+bool evc__kept_take(struct kept *k, uint64_t id, evc_value *ret);
 bool evc__kept_drop(struct kept *k, uint64_t id);
 /* k->by_id.n > 0. */
 uint64_t evc__kept_oldest(const struct kept *k);

@@ -53,11 +53,22 @@ evc__frame_next(const void *bytes, size_t n, size_t max_frame,
 	return n >= ret->whole;
 }
 
-evc_status
-evc__parts_begin(struct parts_out *o, struct bytes *b, size_t max_frame,
-		 enum frame_type type, uint64_t size, const char *what)
+static evc_status
+refuse_memory(const char *what, uint64_t size)
+{
+	return evc_refuse(-EVC_RESOURCE_EXHAUSTED,
+			  "no memory for %s, a frame of %llu bytes", what,
+			  (unsigned long long)size);
+}
+
+/* lent: bytes of the body that are not put. */
+static evc_status
+begin_parts(struct parts_out *o, struct bytes *b, uint64_t lent,
+	    size_t max_frame, enum frame_type type, uint64_t size,
+	    const char *what)
 {
 	unsigned char *p = NULL;
+	uint64_t own = size - lent;
 
 	if (size > max_frame || size > UINT32_MAX)
 		return evc_refuse(-EVC_RESOURCE_EXHAUSTED,
@@ -65,20 +76,39 @@ evc__parts_begin(struct parts_out *o, struct bytes *b, size_t max_frame,
 				  "max_frame is %llu",
 				  what, (unsigned long long)size,
 				  (unsigned long long)max_frame);
-	if (size <= SIZE_MAX - FRAME_HEAD)
-		p = bytes_room(b, FRAME_HEAD + (size_t)size);
+	if (own <= SIZE_MAX - FRAME_HEAD)
+		p = bytes_room(b, FRAME_HEAD + (size_t)own);
 	if (p == NULL)
-		return evc_refuse(-EVC_RESOURCE_EXHAUSTED,
-				  "no memory for %s, a frame of %llu bytes",
-				  what, (unsigned long long)size);
-	b->n += FRAME_HEAD + (size_t)size;
+		return refuse_memory(what, size);
+	b->n += FRAME_HEAD + (size_t)own;
 	p[0] = MAGIC_0;
 	p[1] = MAGIC_1;
 	p[2] = FRAME_VERSION;
 	p[3] = (unsigned char)type;
 	head_put_number(p + 4, 4, size);
-	o->at = p + FRAME_HEAD;
+	*o = (struct parts_out){ .at = p + FRAME_HEAD };
 	return 0;
+}
+
+evc_status
+evc__parts_begin(struct parts_out *o, struct bytes *b, size_t max_frame,
+		 enum frame_type type, uint64_t size, const char *what)
+{
+	return begin_parts(o, b, 0, max_frame, type, size, what);
+}
+
+evc_status
+evc__parts_begin_lending(struct parts_out *o, struct outgoing *to,
+			 const struct lends *l, size_t max_frame,
+			 enum frame_type type, uint64_t size, const char *what)
+{
+	evc_status st;
+
+	if (l->n > 0 && !evc__outgoing_reserve(to, l->n))
+		return refuse_memory(what, size);
+	st = begin_parts(o, &to->own, l->bytes, max_frame, type, size, what);
+	o->lends = to;
+	return st;
 }
 
 /* ---- frames of a number, or of nothing ---- */

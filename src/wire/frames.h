@@ -23,7 +23,7 @@
 
 #include <evcoord/unstable/engine.h>
 
-#include "wire/frames_bytes.h"
+#include "wire/outgoing.h"
 
 #define FRAME_VERSION 2
 #define FRAME_HEAD 8
@@ -138,6 +138,10 @@ evc_status evc__frame_put_welcome(struct bytes *b, size_t max_frame,
 evc_status evc__frame_put_task(struct bytes *b, size_t max_frame,
 			       const evc_engine_task *t,
 			       const bool *value_is_kept);
+/* The same; large values are lent. */
+evc_status evc__frame_lend_task(struct outgoing *to, size_t max_frame,
+				const evc_engine_task *t,
+				const bool *value_is_kept);
 evc_status evc__frame_put_def(struct bytes *b, size_t max_frame,
 			      const evc_engine_def *d);
 evc_status evc__frame_put_reply(struct bytes *b, size_t max_frame,
@@ -148,6 +152,9 @@ evc_status evc__frame_put_failed(struct bytes *b, size_t max_frame,
 				 const struct frame_failed *f);
 evc_status evc__frame_put_result(struct bytes *b, size_t max_frame,
 				 const struct frame_result *r);
+/* The same; a large value is lent. */
+evc_status evc__frame_lend_result(struct outgoing *to, size_t max_frame,
+				  const struct frame_result *r);
 evc_status evc__frame_put_built(struct bytes *b, const struct frame_built *f);
 evc_status evc__frame_put_variable(struct bytes *b, size_t max_frame,
 				   const evc_engine_update *u);

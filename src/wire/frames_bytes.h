@@ -15,6 +15,7 @@ struct bytes {
 	size_t from, n, room; /* the bytes are p[from .. from + n) */
 };
 
+#define BYTES_FIRST ((size_t)256)
 #define BYTES_KEPT ((size_t)64 << 10) /* memory that an empty buffer keeps */
 
 /* NULL + 0 is undefined, and an empty buffer may have no memory. */
@@ -37,6 +38,30 @@ bytes_free(struct bytes *b)
 	*b = (struct bytes){ 0 };
 }
 
+/* More memory, twice as much at least. */
+static inline bool
+bytes_grow_(struct bytes *b, size_t more)
+{
+	size_t room = b->room < BYTES_FIRST ? BYTES_FIRST : b->room;
+	unsigned char *p;
+
+	room = room <= SIZE_MAX / 2 && b->room > 0 ? room * 2 : room;
+	if (more > SIZE_MAX - b->n)
+		return false;
+	if (room < b->n + more)
+		room = b->n + more;
+	p = sync_alloc_bytes(room);
+	if (p == NULL)
+		return false;
+	if (b->n > 0)
+		memcpy(p, b->p + b->from, b->n);
+	sync_free(b->p);
+	b->p = p;
+	b->from = 0;
+	b->room = room;
+	return true;
+}
+
 /* Room for more bytes at the end.  NULL: no memory, and the bytes are as
    before. */
 static inline unsigned char *
@@ -44,14 +69,13 @@ bytes_room(struct bytes *b, size_t more)
 {
 	if (more <= b->room - b->from - b->n)
 		return b->p + b->from + b->n;
+	/* Where the bytes are moved to the front, half of the memory is free
+	   behind them then: few bytes are not moved again and again. */
+	if (b->n > b->room / 2 || more > b->room / 2 - b->n)
+		return bytes_grow_(b, more) ? b->p + b->n : NULL;
 	if (b->n > 0)
 		memmove(b->p, b->p + b->from, b->n);
 	b->from = 0;
-	/* At least half of the memory is free behind the bytes then: few bytes
-	   are not moved again and again. */
-	if ((b->n > b->room / 2 || more > b->room / 2 - b->n) &&
-	    !evc__array_grow(&b->p, 1, b->n, more, &b->room))
-		return NULL;
 	return b->p + b->n;
 }
 
@@ -69,16 +93,22 @@ bytes_put(struct bytes *b, const void *from, size_t n)
 	return true;
 }
 
-/* Drop the first n bytes. */
+/* Drop the first n bytes, and keep the memory. */
 static inline void
-bytes_take(struct bytes *b, size_t n)
+bytes_pass(struct bytes *b, size_t n)
 {
 	b->from += n;
 	b->n -= n;
-	if (b->n > 0)
-		return;
-	b->from = 0;
-	if (b->room > BYTES_KEPT)
+	if (b->n == 0)
+		b->from = 0;
+}
+
+/* Drop the first n bytes.  An empty buffer keeps little memory. */
+static inline void
+bytes_take(struct bytes *b, size_t n)
+{
+	bytes_pass(b, n);
+	if (b->n == 0 && b->room > BYTES_KEPT)
 		bytes_free(b);
 }
 

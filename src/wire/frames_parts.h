@@ -18,10 +18,30 @@ const char *evc__frame_name(unsigned type);
 
 struct parts_out {
 	unsigned char *at;
+	struct outgoing *lends; /* NULL: all values are copied */
 };
+
+/* Values that are lent. */
+struct lends {
+	size_t n;
+	uint64_t bytes;
+};
+
+static inline void
+lends_count(struct lends *l, const evc_value *v)
+{
+	if (v->size < LEND_LEAST)
+		return;
+	l->n++;
+	l->bytes += v->size;
+}
 
 /* Begin a frame with a body of `size` bytes. what: for the text of a
    refusal. */
+evc_status evc__parts_begin_lending(struct parts_out *o, struct outgoing *to,
+				    const struct lends *l, size_t max_frame,
+				    enum frame_type type, uint64_t size,
+				    const char *what);
 evc_status evc__parts_begin(struct parts_out *o, struct bytes *b,
 			    size_t max_frame, enum frame_type type,
 			    uint64_t size, const char *what);
@@ -79,11 +99,26 @@ out_text(struct parts_out *o, const char *s)
 	*o->at++ = 0;
 }
 
+/* There is room, by evc__parts_begin_lending. */
+static inline void
+out_lent(struct outgoing *to, const unsigned char *at, const evc_value *v)
+{
+	to->lent[to->n_lent++] = (struct lent){
+		.at = to->taken + (size_t)(at - bytes_at(&to->own)),
+		.p = v->data,
+		.n = v->size,
+	};
+	to->n_lent_bytes += v->size;
+}
+
 static inline void
 out_value(struct parts_out *o, const evc_value *v)
 {
 	out_number(o, 4, v->size);
-	out_bytes(o, v->data, v->size);
+	if (o->lends != NULL && v->size >= LEND_LEAST)
+		out_lent(o->lends, o->at, v);
+	else
+		out_bytes(o, v->data, v->size);
 }
 
 /* ---- reading ---- */

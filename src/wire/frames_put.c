@@ -70,30 +70,73 @@ out_inputs(struct parts_out *o, const evc_engine_task *t, const bool *is_kept)
 	}
 }
 
+static uint64_t
+task_size(const evc_engine_task *t, const bool *is_kept)
+{
+	return 8 + 8 + 8 + 4 + 4 + 4 + text_size(t->function) +
+	       value_length(&t->args) + value_length(&t->kwargs) +
+	       inputs_size(t, is_kept);
+}
+
+static struct lends
+task_lends(const evc_engine_task *t, const bool *is_kept)
+{
+	struct lends l = { 0 };
+	unsigned i;
+
+	lends_count(&l, &t->args);
+	lends_count(&l, &t->kwargs);
+	for (i = 0; i < t->n_inputs; i++)
+		if (is_kept == NULL || !is_kept[i])
+			lends_count(&l, &t->inputs[i].value);
+	return l;
+}
+
+static void
+out_task(struct parts_out *o, const evc_engine_task *t, const bool *is_kept)
+{
+	out_number(o, 8, t->n);
+	out_number(o, 8, t->id);
+	out_double(o, t->deadline);
+	out_number(o, 4, t->attempt);
+	out_number(o, 4, t->flags);
+	out_number(o, 4, t->n_inputs);
+	out_text(o, t->function);
+	out_value(o, &t->args);
+	out_value(o, &t->kwargs);
+	out_inputs(o, t, is_kept);
+}
+
+static const char task_what[] = "the function with its arguments";
+
 evc_status
 evc__frame_put_task(struct bytes *b, size_t max_frame, const evc_engine_task *t,
 		    const bool *value_is_kept)
 {
-	uint64_t size = 8 + 8 + 8 + 4 + 4 + 4 + text_size(t->function) +
-			value_length(&t->args) + value_length(&t->kwargs) +
-			inputs_size(t, value_is_kept);
 	struct parts_out o;
-	evc_status st = evc__parts_begin(&o, b, max_frame, FRAME_TASK, size,
-					 "the function with its arguments");
+	evc_status st = evc__parts_begin(&o, b, max_frame, FRAME_TASK,
+					 task_size(t, value_is_kept),
+					 task_what);
 
-	if (st < 0)
-		return st;
-	out_number(&o, 8, t->n);
-	out_number(&o, 8, t->id);
-	out_double(&o, t->deadline);
-	out_number(&o, 4, t->attempt);
-	out_number(&o, 4, t->flags);
-	out_number(&o, 4, t->n_inputs);
-	out_text(&o, t->function);
-	out_value(&o, &t->args);
-	out_value(&o, &t->kwargs);
-	out_inputs(&o, t, value_is_kept);
-	return 0;
+	if (st == 0)
+		out_task(&o, t, value_is_kept);
+	return st;
+}
+
+evc_status
+evc__frame_lend_task(struct outgoing *to, size_t max_frame,
+		     const evc_engine_task *t, const bool *value_is_kept)
+{
+	struct lends l = task_lends(t, value_is_kept);
+	struct parts_out o;
+	evc_status st = evc__parts_begin_lending(&o, to, &l, max_frame,
+						 FRAME_TASK,
+						 task_size(t, value_is_kept),
+						 task_what);
+
+	if (st == 0)
+		out_task(&o, t, value_is_kept);
+	return st;
 }
 
 evc_status
@@ -214,35 +257,77 @@ out_update(struct parts_out *o, const evc_engine_update *u)
 	out_value(o, &u->expected);
 }
 
+static uint64_t
+result_size(const evc_engine_result *r)
+{
+	uint64_t size = 8 + 8 + 4 + 1 + 1 + 4 + text_size(r->text) +
+			value_length(&r->value);
+	unsigned i;
+
+	for (i = 0; i < r->n_updates; i++)
+		size += update_size(&r->updates[i]);
+	return size;
+}
+
+static struct lends
+result_lends(const evc_engine_result *r)
+{
+	struct lends l = { 0 };
+	unsigned i;
+
+	lends_count(&l, &r->value);
+	for (i = 0; i < r->n_updates; i++) {
+		lends_count(&l, &r->updates[i].value);
+		lends_count(&l, &r->updates[i].expected);
+	}
+	return l;
+}
+
+static void
+out_result(struct parts_out *o, const struct frame_result *f)
+{
+	const evc_engine_result *r = &f->r;
+	unsigned i;
+
+	out_number(o, 8, r->n);
+	out_double(o, r->took);
+	out_number(o, 4, (uint64_t)r->code);
+	out_number(o, 1, r->kind);
+	out_number(o, 1, f->kept);
+	out_number(o, 4, r->n_updates);
+	out_text(o, r->text);
+	out_value(o, &r->value);
+	for (i = 0; i < r->n_updates; i++)
+		out_update(o, &r->updates[i]);
+}
+
 evc_status
 evc__frame_put_result(struct bytes *b, size_t max_frame,
 		      const struct frame_result *f)
 {
-	const evc_engine_result *r = &f->r;
 	struct parts_out o;
-	uint64_t size;
-	evc_status st;
-	unsigned i;
+	evc_status st = evc__parts_begin(&o, b, max_frame, FRAME_RESULT,
+					 result_size(&f->r), "the result");
 
-	size = 8 + 8 + 4 + 1 + 1 + 4 + text_size(r->text) +
-	       value_length(&r->value);
-	for (i = 0; i < r->n_updates; i++)
-		size += update_size(&r->updates[i]);
-	st = evc__parts_begin(&o, b, max_frame, FRAME_RESULT, size,
-			      "the result");
-	if (st < 0)
-		return st;
-	out_number(&o, 8, r->n);
-	out_double(&o, r->took);
-	out_number(&o, 4, (uint64_t)r->code);
-	out_number(&o, 1, r->kind);
-	out_number(&o, 1, f->kept);
-	out_number(&o, 4, r->n_updates);
-	out_text(&o, r->text);
-	out_value(&o, &r->value);
-	for (i = 0; i < r->n_updates; i++)
-		out_update(&o, &r->updates[i]);
-	return 0;
+	if (st == 0)
+		out_result(&o, f);
+	return st;
+}
+
+evc_status
+evc__frame_lend_result(struct outgoing *to, size_t max_frame,
+		       const struct frame_result *f)
+{
+	struct lends l = result_lends(&f->r);
+	struct parts_out o;
+	evc_status st = evc__parts_begin_lending(&o, to, &l, max_frame,
+						 FRAME_RESULT,
+						 result_size(&f->r),
+						 "the result");
+
+	if (st == 0)
+		out_result(&o, f);
+	return st;
 }
 
 evc_status

@@ -9,10 +9,12 @@
 #include <evcoord/value.h>
 
 #include "base/sync.h"
+#include "wire/spare.h"
 
 struct grow {
 	unsigned char *p;
 	size_t n, room;
+	struct spare *spare; /* NULL: none */
 	bool failed; /* no memory: bytes added later are dropped */
 	unsigned char first[512];
 };
@@ -23,6 +25,7 @@ grow_init(struct grow *g)
 	g->p = g->first;
 	g->n = 0;
 	g->room = sizeof(g->first);
+	g->spare = NULL;
 	g->failed = false;
 }
 
@@ -42,13 +45,17 @@ grow_room_(struct grow *g, size_t n)
 
 	if (room < g->room || room - g->n < n)
 		room = g->n + n;
-	p = room >= n ? sync_alloc(1, room) : NULL;
+	p = room >= n && g->spare != NULL ? spare_take(g->spare, room) : NULL;
+	if (p == NULL && room >= n)
+		p = sync_alloc_bytes(room);
 	if (p == NULL) {
 		g->failed = true;
 		return false;
 	}
 	memcpy(p, g->p, g->n);
-	if (g->p != g->first)
+	if (g->p != g->first && g->spare != NULL)
+		spare_put(g->spare, g->p, g->room);
+	else if (g->p != g->first)
 		sync_free(g->p);
 	g->p = p;
 	g->room = room;
@@ -71,7 +78,7 @@ grow_take(struct grow *g, evc_value *ret)
 	void *p = g->p;
 
 	if (!g->failed && g->n > 0 && g->p == g->first) {
-		p = sync_alloc(1, g->n);
+		p = sync_alloc_bytes(g->n);
 		if (p != NULL)
 			memcpy(p, g->first, g->n);
 	}

@@ -243,7 +243,7 @@ pack_one(struct pack *k)
 
 evc_status
 evc__pack(evc_value *ret_value, const struct pack_refs *refs,
-	  const char *format, va_list ap)
+	  struct spare *spare, const char *format, va_list ap)
 {
 	struct pack k;
 	evc_status st;
@@ -259,6 +259,7 @@ evc__pack(evc_value *ret_value, const struct pack_refs *refs,
 	k.refs = refs;
 	k.depth = 0;
 	grow_init(&k.to);
+	k.to.spare = spare;
 	va_copy(k.ap, ap);
 	if (*format_next(format) != '\0')
 		st = pack_one(&k);

@@ -42,7 +42,7 @@ evc_value_copy(evc_value *ret_value, const evc_value *value)
 		return evc_refuse(-EVC_INVALID_ARGUMENT,
 				  "there is no place for the copy");
 	if (value->size > 0) {
-		p = sync_alloc(1, value->size);
+		p = sync_alloc_bytes(value->size);
 		if (p == NULL)
 			return evc_refuse(-EVC_RESOURCE_EXHAUSTED,
 					  "no memory for a value of %zu bytes",

@@ -176,7 +176,10 @@ typedef struct evc_engine_result {
 				may begin it sooner; with the code EVC_ABORTED
 				it has ended, and what it has read has changed
 				since */
-	uint64_t reserved_[4];
+	void *memory;        /* NULL, or the block of malloc(3) that the value
+				stands in: `finished` takes the block over, and
+				may keep the value without a copy */
+	uint64_t reserved_[3];
 } evc_engine_result;
 
 /* A per-worker value to be built on a worker, or to be dropped there. */
@@ -249,7 +252,8 @@ typedef struct evc_engine_sink {
 	unsigned (*take)(void *core, unsigned worker, evc_engine_task *tasks,
 			 unsigned most);
 	/* Attempts of this worker that have ended.  Results of attempts that
-	   were given up are counted and dropped.  Everything is copied. */
+	   were given up are counted and dropped.  Everything is copied, but for
+	   values with a block of their own (evc_engine_result.memory). */
 	void (*finished)(void *core, unsigned worker,
 			 const evc_engine_result *results, unsigned n);
 	/* Attempt n took longer than its deadline, so the engine ends the

@@ -145,11 +145,12 @@ evc__request_make(evc_cluster *cl, const struct request *q)
 {
 	unsigned deaths = q->opts.deaths > 0 ? q->opts.deaths :
 					       cl->config.deaths;
-	evc_remote *r = sync_alloc(1, sizeof *r + q->args.size +
-					      q->kwargs.size);
+	evc_remote *r = sync_alloc_bytes(sizeof *r + q->args.size +
+					 q->kwargs.size);
 
 	if (r == NULL)
 		return NULL;
+	memset(r, 0, sizeof *r);
 	if (!make_more(cl, q, &r->more)) {
 		sync_free(r);
 		return NULL;

@@ -53,7 +53,7 @@ evc_schedule_pack(evc_cluster *cl, const char *function,
 	va_list ap;
 
 	va_start(ap, format);
-	st = evc__pack(&args, &evc__pack_refs, format, ap);
+	st = evc__pack(&args, &evc__pack_refs, NULL, format, ap);
 	va_end(ap);
 	if (st < 0)
 		return st;

@@ -114,7 +114,8 @@ settle_one(evc_remote *r, const struct outcome *o, struct chain *chain)
 
 	r->code = (uint8_t)o->code;
 	r->kind = (uint8_t)o->kind;
-	r->value = o->value;
+	r->value = o->value.value;
+	r->value_at = o->value.at;
 	r->text = text_copy(o->text);
 	r->done_ns = o->now_ns != 0 ? o->now_ns : sync_mono();
 	count_outcome(cl, o);

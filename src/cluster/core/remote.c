@@ -18,9 +18,9 @@
 static void
 destroy_remote(evc_remote *r)
 {
-	evc_value value = r->value;
+	struct held_value value = { r->value, r->value_at };
 
-	evc_value_free(&value);
+	held_free(&value);
 	sync_free(r->text);
 	if (r->more != NULL) {
 		sync_free(r->more->inputs);

@@ -45,6 +45,20 @@ struct remote_more {
 	unsigned n_uses;
 };
 
+/* A value, and the bytes that stand in front of it in its memory. */
+struct held_value {
+	evc_value value;
+	uint32_t at;
+};
+
+static inline void
+held_free(struct held_value *v)
+{
+	if (v->value.data != NULL)
+		sync_free((char *)v->value.data - v->at);
+	*v = (struct held_value){ { NULL, 0 }, 0 };
+}
+
 /* evc_remote.flags */
 #define REMOTE_TRANSACTIONAL 1
 #define REMOTE_ASKED 128 /* evc_remote_cancel came while the function ran, at
@@ -65,6 +79,7 @@ struct evc_remote {
 	_Atomic uint32_t sleepers;
 	_Atomic uint32_t refs;   /* atomic: one of the cluster's, until the
 				    outcome */
+	uint32_t value_at;       /* held_value.at of `value` */
 	const struct cluster_name *function; /* lock: NULL: a call */
 	struct remote_more *more;
 	struct cluster_edge *edges;
@@ -131,7 +146,7 @@ struct outcome {
 	evc_status code;
 	unsigned kind;     /* EVC_FAILED_...; 0 */
 	const char *text;  /* copied */
-	evc_value value;   /* the remote's from then on */
+	struct held_value value; /* the remote's from then on */
 	uint64_t now_ns;   /* 0: the clock is read */
 	bool raise;        /* the cluster raises the error, and those of
 			      functions that depend on the remote */

@@ -57,7 +57,7 @@ evc_pack(evc_value *ret_value, const char *format, ...)
 	va_list ap;
 
 	va_start(ap, format);
-	st = evc__pack(ret_value, &evc__pack_refs, format, ap);
+	st = evc__pack(ret_value, &evc__pack_refs, NULL, format, ap);
 	va_end(ap);
 	return st;
 }

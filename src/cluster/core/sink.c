@@ -240,7 +240,7 @@ begin_again(evc_cluster *cl, evc_remote *r, bool conflict)
 /* *value is the remote's from then on, or stays as it is. */
 static void
 finish_one(evc_cluster *cl, struct cluster_worker *w, evc_remote *r,
-	   const evc_engine_result *res, evc_value *value, uint64_t now)
+	   const evc_engine_result *res, struct held_value *value, uint64_t now)
 {
 	struct outcome o = { .now_ns = now };
 	evc_status code = res->code, st;
@@ -280,8 +280,7 @@ finish_one(evc_cluster *cl, struct cluster_worker *w, evc_remote *r,
 		return;
 	}
 	o.value = *value;
-	value->data = NULL;
-	value->size = 0;
+	*value = (struct held_value){ { NULL, 0 }, 0 };
 	/* The count comes before anybody can have the result. */
 	if (cluster_asks(cl) && (r->flags & REMOTE_TRANSACTIONAL))
 		cl->asking.seen++;
@@ -309,7 +308,7 @@ count_rate(evc_cluster *cl, unsigned n, uint64_t now)
 
 static void
 finish_chunk(evc_cluster *cl, unsigned worker, const evc_engine_result *res,
-	     evc_value *values, unsigned n)
+	     struct held_value *values, unsigned n)
 {
 	struct cluster_worker *w;
 	uint64_t now, before;
@@ -334,7 +333,31 @@ finish_chunk(evc_cluster *cl, unsigned worker, const evc_engine_result *res,
 	evc__tell(cl);
 	evc__cluster_unlock(cl);
 	for (i = 0; i < n; i++)
-		evc_value_free(&values[i]);
+		held_free(&values[i]);
+}
+
+/* Copy the value, or take its memory over.  false: no memory, or no value. */
+static bool
+hold_value(const evc_engine_result *res, struct held_value *ret)
+{
+	const evc_value *v = &res->value;
+	size_t at;
+
+	*ret = (struct held_value){ { NULL, 0 }, 0 };
+	if (res->memory == NULL)
+		return v->size == 0 || evc_value_copy(&ret->value, v) == 0;
+	if (evc_value_check(v) < 0)
+		return false;
+	at = v->size > 0 ? (size_t)((const char *)v->data -
+				    (const char *)res->memory) : 0;
+	if (v->size > 0 && at <= UINT32_MAX) {
+		*ret = (struct held_value){ *v, (uint32_t)at };
+		return true;
+	}
+	if (v->size > 0 && evc_value_copy(&ret->value, v) < 0)
+		return false;
+	sync_free(res->memory);
+	return true;
 }
 
 static void
@@ -342,28 +365,25 @@ finish_results(void *core, unsigned worker, const evc_engine_result *results,
 	       unsigned n)
 {
 	evc_cluster *cl = core;
-	evc_value values[CHUNK];
+	struct held_value values[CHUNK];
 	evc_engine_result failed_copy;
 	unsigned i, k;
 
 	for (; n > 0; n -= k, results += k) {
 		k = n < CHUNK ? n : CHUNK;
-		memset(values, 0, k * sizeof values[0]);
-		for (i = 0; i < k; i++) {
-			if (results[i].value.size == 0 ||
-			    evc_value_copy(&values[i], &results[i].value) == 0)
-				continue;
-			/* No memory, or no value: the outcome is an error;
-			   results before it come first. */
-			break;
-		}
+		/* No memory, or no value: the outcome is an error; results
+		   before it come first. */
+		for (i = 0; i < k && hold_value(&results[i], &values[i]); i++)
+			;
 		if (i == 0) {
+			sync_free(results[0].memory);
 			failed_copy = results[0];
 			failed_copy.code = EVC_RESOURCE_EXHAUSTED;
 			failed_copy.kind = EVC_FAILED_FUNCTION;
 			failed_copy.text = "its result could not be kept";
 			failed_copy.n_updates = 0;
 			failed_copy.value = (evc_value){ NULL, 0 };
+			failed_copy.memory = NULL;
 			k = 1;
 			finish_chunk(cl, worker, &failed_copy, values, 1);
 			continue;

@@ -121,7 +121,7 @@ report_failure(struct worker_process *p, evc_status st, const char *text)
 
 	if (f.code > 255)
 		f.code = EVC_UNKNOWN;
-	if (evc__frame_put_failed(&p->out, WELCOME_MOST, &f) == 0)
+	if (evc__frame_put_failed(&p->out.own, WELCOME_MOST, &f) == 0)
 		evc__worker_flush(p);
 	return st;
 }
@@ -211,7 +211,7 @@ static evc_status
 greet_and_serve(struct worker_process *p)
 {
 	/* In front of all other words. */
-	if (evc__frame_put_hello(&p->out, p->max_frame, p->functions,
+	if (evc__frame_put_hello(&p->out.own, p->max_frame, p->functions,
 				 p->n_functions) < 0)
 		return report_failure(p, -EVC_RESOURCE_EXHAUSTED,
 				      evc_last_error());
@@ -247,7 +247,7 @@ end_worker(struct worker_process *p)
 	evc__kept_clear(&p->kept);
 	bytes_free(&p->in);
 	bytes_free(&p->retired);
-	bytes_free(&p->out);
+	evc__outgoing_free(&p->out);
 	sync_lock_destroy(&p->lock);
 	sync_fd_close(p->data);
 	sync_fd_close(p->control);
@@ -336,7 +336,7 @@ evc_worker_main(const evc_function *functions, unsigned n,
 	if (st > 0) {
 		/* The coordinator may be there after all. */
 		report_failure(&p, st, evc_last_error());
-		bytes_free(&p.out);
+		evc__outgoing_free(&p.out);
 	}
 	if (st != 0)
 		return st;

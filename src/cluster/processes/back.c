@@ -25,7 +25,7 @@ ask_tasks_back(struct process *w)
 {
 	const struct taken *last = process_taken(w, w->n_taken - 1);
 
-	if (evc__frame_put_number(&w->control.out, FRAME_BACK, last->n) < 0)
+	if (evc__frame_put_number(&w->control.out.own, FRAME_BACK, last->n) < 0)
 		return; /* the next look tries again */
 	w->back_upto = last->n;
 	w->flow.window = 1;
@@ -76,6 +76,12 @@ evc__process_gave_back(struct process *w, const struct frame_backed *f)
 	if (w->back_upto == 0 || f->upto != w->back_upto)
 		return false;
 	w->back_upto = 0;
+	/* Their memory is the cluster's again. */
+	if (!evc__outgoing_own(&w->data.out)) {
+		evc__process_fence(w, "could not give functions back: there is "
+				      "no memory for what it has not read");
+		return true;
+	}
 	while (w->n_taken > 0) {
 		last = process_taken(w, w->n_taken - 1);
 		if (last->n <= f->begun)

@@ -21,12 +21,18 @@ may_be_fed(const struct process *w)
 	return w->state == PROCESS_UP && !w->leaving && !w->data.ended;
 }
 
+static uint64_t
+bytes_waiting(const struct process *w)
+{
+	return outgoing_size(&w->data.out);
+}
+
 /* ---- the window ---- */
 
 static unsigned
 window_left(const struct process *w)
 {
-	return w->n_taken < w->flow.window && w->data.out.n < OUT_MOST &&
+	return w->n_taken < w->flow.window && bytes_waiting(w) < OUT_MOST &&
 			       w->back_upto == 0 ?
 		       w->flow.window - w->n_taken :
 		       0;
@@ -50,9 +56,9 @@ evc__process_ended_one(struct process *w, double took)
 static bool
 can_write(struct process *w)
 {
-	if (may_be_fed(w) && w->data.out.n >= OUT_MOST)
+	if (may_be_fed(w) && bytes_waiting(w) >= OUT_MOST)
 		evc__link_flush(&w->data);
-	return may_be_fed(w) && w->data.out.n < OUT_MOST;
+	return may_be_fed(w) && bytes_waiting(w) < OUT_MOST;
 }
 
 static void
@@ -62,7 +68,7 @@ put_defs(struct process *w)
 	evc_engine_def d;
 
 	while (can_write(w) && p->sink->defs(p->core, w->index, &d))
-		if (evc__frame_put_def(&w->data.out, p->max_frame, &d) < 0 &&
+		if (evc__frame_put_def(&w->data.out.own, p->max_frame, &d) < 0 &&
 		    d.kind != EVC_DEF_DROP)
 			p->sink->built(p->core, w->index, d.id,
 				       EVC_RESOURCE_EXHAUSTED, 0);
@@ -87,7 +93,7 @@ put_task(struct process *w, const evc_engine_task *t)
 			is_kept[i] = evc__kept_find(&w->kept,
 						    t->inputs[i].id) != NULL;
 	}
-	st = evc__frame_put_task(&w->data.out, max_frame, t, is_kept);
+	st = evc__frame_lend_task(&w->data.out, max_frame, t, is_kept);
 	if (is_kept != few)
 		sync_free(is_kept);
 	return st;
@@ -125,6 +131,7 @@ feed_batch(struct process *w, unsigned most)
 		t->n = tasks[i].n;
 		t->id = tasks[i].id;
 		t->deadline = tasks[i].deadline;
+		t->end = w->data.sent + bytes_waiting(w);
 		t->asked = false;
 	}
 	if (w->n_taken > 1)

@@ -85,7 +85,8 @@ hear_begun(struct process *w, const struct frame *f)
 
 	if (evc__frame_get_number(f, &n) < 0)
 		fence_for_garbage(w, evc_last_error());
-	else if (w->n_taken == 0 || t->n != n || t->deadline <= 0 || w->begun)
+	else if (w->n_taken == 0 || t->n != n || t->deadline <= 0 ||
+		 w->begun || !process_has_sent(w, t))
 		fence_for_garbage(
 			w, "the begin of a function that it does not have");
 	else
@@ -98,14 +99,29 @@ note_kept(struct process *w, uint64_t id, size_t size)
 {
 	/* Without memory the worker forgets the result at once. */
 	if (!evc__kept_add(&w->kept, id, (evc_value){ NULL, size })) {
-		evc__frame_put_number(&w->data.out, FRAME_FORGET, id);
+		evc__frame_put_number(&w->data.out.own, FRAME_FORGET, id);
 		return;
 	}
 	while (w->kept.bytes > KEEP_MOST) {
 		id = evc__kept_oldest(&w->kept);
 		evc__kept_drop(&w->kept, id);
-		evc__frame_put_number(&w->data.out, FRAME_FORGET, id);
+		evc__frame_put_number(&w->data.out.own, FRAME_FORGET, id);
 	}
+}
+
+#define GIVE_LEAST ((size_t)32 << 10) /* bytes of a value in its own memory */
+
+/* The link's memory becomes the result's, if there is little else in it. */
+static void
+give_memory(struct link *l, const struct frame *f, evc_engine_result *r)
+{
+	struct bytes *in = &l->in;
+
+	if (r->value.size < GIVE_LEAST || f->body != in->p + FRAME_HEAD ||
+	    f->whole != in->n || in->room - r->value.size > in->room / 4)
+		return;
+	r->memory = in->p;
+	*in = (struct bytes){ 0 };
 }
 
 static void
@@ -119,7 +135,7 @@ hear_result(struct process *w, const struct frame *f, struct batch *b)
 		fence_for_garbage(w, evc_last_error());
 		return;
 	}
-	if (w->n_taken == 0 || t->n != said.r.n) {
+	if (w->n_taken == 0 || t->n != said.r.n || !process_has_sent(w, t)) {
 		finish_batch(w, b);
 		fence_for_garbage(
 			w, "the result of a function that it does not have");
@@ -133,9 +149,11 @@ hear_result(struct process *w, const struct frame *f, struct batch *b)
 			note_kept(w, t->id, said.r.value.size);
 		w->of_use |= said.r.took >= 0;
 		evc__process_ended_one(w, said.r.took);
+		give_memory(&w->data, f, &said.r);
 		b->r[b->n++] = said.r;
 		/* Updates stay valid until they are told. */
-		if (b->n == BATCH || said.r.n_updates > 0)
+		if (b->n == BATCH || said.r.n_updates > 0 ||
+		    said.r.memory != NULL)
 			finish_batch(w, b);
 	}
 	sync_free((void *)said.r.updates);
@@ -159,7 +177,7 @@ hear_built(struct process *w, const struct frame *f)
 static void
 reply_to(struct process *w, struct frame_reply *reply)
 {
-	struct bytes *out = &w->data.out;
+	struct bytes *out = &w->data.out.own;
 	size_t most = w->p->max_frame;
 
 	if (reply->status > 0)
@@ -173,7 +191,7 @@ reply_to(struct process *w, struct frame_reply *reply)
 					   evc_last_error());
 	}
 	w->asks = false;
-	w->answered = w->data.sent + out->n;
+	w->answered = w->data.sent + outgoing_size(&w->data.out);
 }
 
 static void

@@ -21,7 +21,7 @@
 static void
 send_ping(struct process *w, uint64_t now)
 {
-	if (evc__frame_put_bare(&w->control.out, FRAME_PING) < 0)
+	if (evc__frame_put_bare(&w->control.out.own, FRAME_PING) < 0)
 		return; /* the next tick tries again */
 	evc__link_flush(&w->control);
 	w->ping_ns = now;
@@ -151,7 +151,7 @@ evc__process_until(struct process *w)
 	struct processes *p = w->p;
 
 	if (p->until_ns != 0 &&
-	    evc__frame_put_number(&w->control.out, FRAME_UNTIL, p->until_ns) ==
+	    evc__frame_put_number(&w->control.out.own, FRAME_UNTIL, p->until_ns) ==
 		    0)
 		evc__link_flush(&w->control);
 }

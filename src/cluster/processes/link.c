@@ -9,6 +9,7 @@
 #include "cluster/processes/processes.h"
 
 #define READS_MOST 4 /* in one turn, for the sake of other workers */
+#define MUCH ((size_t)64 << 10) /* bytes of a read that has not taken all */
 
 static void
 watch_events(struct link *l, int events)
@@ -29,18 +30,29 @@ static void
 end_link(struct link *l)
 {
 	l->ended = true;
-	bytes_free(&l->out);
+	evc__outgoing_free(&l->out);
 	watch_events(l, 0);
+}
+
+static ssize_t
+send_once(struct link *l)
+{
+	struct iovec pieces[PIECES_MOST];
+	unsigned n = evc__outgoing_pieces(&l->out, pieces);
+
+	return n == 1 ? sync_send(l->fd, pieces[0].iov_base,
+				  pieces[0].iov_len) :
+			sync_sendv(l->fd, pieces, n);
 }
 
 void
 evc__link_flush(struct link *l)
 {
-	while (l->out.n > 0 && !l->ended) {
-		ssize_t n = sync_send(l->fd, bytes_at(&l->out), l->out.n);
+	while (outgoing_size(&l->out) > 0 && !l->ended) {
+		ssize_t n = send_once(l);
 
 		if (n >= 0) {
-			bytes_take(&l->out, (size_t)n);
+			evc__outgoing_take(&l->out, (size_t)n);
 			l->sent += (uint64_t)n;
 		} else if (errno == EAGAIN || errno == ENOBUFS ||
 			 errno == ENOMEM) {
@@ -65,6 +77,20 @@ bytes_wanted(const struct link *l)
 	    f.whole - l->in.n > more)
 		more = f.whole - l->in.n;
 	return more;
+}
+
+/* Keep the beginning of a frame, in memory for all of it. */
+static bool
+keep_rest(struct link *l, const unsigned char *p, size_t n)
+{
+	struct frame f;
+
+	if (n == 0)
+		return true;
+	if (evc__frame_next(p, n, l->w->p->max_frame, &f) == 0 &&
+	    bytes_room(&l->in, f.whole) == NULL)
+		return false;
+	return bytes_put(&l->in, p, n);
 }
 
 static void
@@ -101,15 +127,19 @@ read_once(struct link *l, bool *ret_full)
 			end_link(l);
 		return false;
 	}
-	*ret_full = (size_t)n == room;
+	/* Behind many bytes of a large frame there are others by now. */
+	*ret_full = (size_t)n == room || (begun && (size_t)n >= MUCH);
 	process_lives(w);
 	if (begun) {
 		l->in.n += (size_t)n;
-		bytes_take(&l->in, w->p->hear(l, bytes_at(&l->in), l->in.n));
+		used = w->p->hear(l, bytes_at(&l->in), l->in.n);
+		/* The memory was given away, or is here still. */
+		if (l->in.p != NULL)
+			bytes_take(&l->in, used);
 		return true;
 	}
 	used = w->p->hear(l, to, (size_t)n);
-	if (!bytes_put(&l->in, to + used, (size_t)n - used))
+	if (!keep_rest(l, to + used, (size_t)n - used))
 		no_memory(l);
 	return true;
 }
@@ -143,5 +173,5 @@ evc__link_close(struct link *l)
 	sync_fd_close(l->fd);
 	l->fd = -1;
 	bytes_free(&l->in);
-	bytes_free(&l->out);
+	evc__outgoing_free(&l->out);
 }

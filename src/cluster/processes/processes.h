@@ -48,7 +48,7 @@ struct link {
 	struct ev_io io;  /* stopped while fd is -1 */
 	int events;
 	struct bytes in;  /* beginning of a frame */
-	struct bytes out;
+	struct outgoing out;
 	uint64_t sent;    /* bytes written, in all */
 	bool ended;       /* the other end is closed: no byte comes or goes */
 };
@@ -57,6 +57,7 @@ struct link {
 struct taken {
 	uint64_t n, id;
 	double deadline; /* 0: none */
+	uint64_t end;    /* bytes of `data` up to the end of its frame */
 	bool asked;      /* the function was asked to stop, alone */
 };
 
@@ -177,6 +178,13 @@ static inline struct taken *
 process_taken(struct process *w, unsigned i)
 {
 	return &w->taken[(w->first_taken + i) % WINDOW_MOST];
+}
+
+/* The worker can have read all of the function. */
+static inline bool
+process_has_sent(const struct process *w, const struct taken *t)
+{
+	return w->data.sent >= t->end;
 }
 
 /* Any byte is a sign of life. */

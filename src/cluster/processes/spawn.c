@@ -210,7 +210,7 @@ welcome_process(struct process *w, struct ends *e)
 	watch_end(w);
 	/* In front of all other words. */
 	evc__process_until(w);
-	if (evc__frame_put_welcome(&w->data.out, p->max_frame, &hello) < 0)
+	if (evc__frame_put_welcome(&w->data.out.own, p->max_frame, &hello) < 0)
 		evc__process_fence(w, "could not be welcomed: %s",
 				   evc_last_error());
 	evc__link_flush(&w->data);

@@ -18,7 +18,7 @@ is_alive(const struct process *w)
 static void
 send_number(struct process *w, enum frame_type type, uint64_t number)
 {
-	if (evc__frame_put_number(&w->control.out, type, number) < 0)
+	if (evc__frame_put_number(&w->control.out.own, type, number) < 0)
 		evc__process_fence(w, "could not be told to stop: %s",
 				   evc_last_error());
 	else
@@ -88,7 +88,7 @@ do_forgets(struct processes *p, const uint64_t *ids, size_t n)
 
 			if (!evc__kept_drop(&w->kept, ids[k]))
 				continue;
-			evc__frame_put_number(&w->data.out, FRAME_FORGET,
+			evc__frame_put_number(&w->data.out.own, FRAME_FORGET,
 					      ids[k]);
 		}
 }
@@ -153,7 +153,7 @@ do_leave(struct processes *p)
 
 		if (is_alive(w)) {
 			w->leaving = true;
-			if (evc__frame_put_bare(&w->data.out, FRAME_LEAVE) < 0)
+			if (evc__frame_put_bare(&w->data.out.own, FRAME_LEAVE) < 0)
 				evc__process_fence(w, "was killed: %s",
 						   evc_last_error());
 			evc__link_flush(&w->data);

@@ -40,9 +40,10 @@ arena_more_(struct arena *a, size_t n)
 	if (c == NULL || c->room < n) {
 		if (room > SIZE_MAX - sizeof *c)
 			return NULL;
-		c = sync_alloc(1, sizeof *c + room);
+		c = sync_alloc_bytes(sizeof *c + room);
 		if (c == NULL)
 			return NULL;
+		c->next = NULL;
 		c->room = room;
 		if (a->at != NULL) {
 			c->next = a->at->next;
@@ -96,6 +97,21 @@ arena_own(struct arena *a, const evc_value *v)
 	o->next = a->owned;
 	a->owned = o;
 	return true;
+}
+
+/* Give back a value that was taken over: the caller's again.  false: there is no
+   such value. */
+static inline bool
+arena_give(struct arena *a, const evc_value *v)
+{
+	struct arena_owned **at = &a->owned, *o;
+
+	for (; (o = *at) != NULL; at = &o->next)
+		if (o->value.data == v->data) {
+			*at = o->next;
+			return true;
+		}
+	return false;
 }
 
 /* Free all values; large chunks go back to the heap. */

@@ -167,7 +167,7 @@ static evc_status
 return_large(struct evc_exec *x, const char *format, va_list ap)
 {
 	evc_value v = { 0 };
-	evc_status st = evc__pack(&v, NULL, format, ap);
+	evc_status st = evc__pack(&v, NULL, &x->w->spare, format, ap);
 
 	if (st < 0)
 		return evc_exec_fail(x, -st, "%s", evc_last_error());

@@ -17,6 +17,7 @@
 #include "cluster/worker/arena.h"
 #include "cluster/worker/functions.h"
 #include "cluster/variables/table.h"
+#include "wire/spare.h"
 #include "wire/walk.h"
 #include "cluster/worker/worker.h"
 
@@ -131,6 +132,8 @@ struct worker {
 	/* thread: what a function leaves behind that ends its thread */
 	bool spliced;             /* the arguments are of the heap */
 	struct evc_local *building;
+	struct spare spare;       /* thread: memory of large results, from
+				     evc__worker_spare */
 	struct arena arena;       /* thread: results, until evc__worker_done */
 	struct transaction tx;
 

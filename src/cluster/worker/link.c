@@ -12,22 +12,76 @@
 #include "cluster/worker/process.h"
 
 #define READ_LEAST ((size_t)16 << 10)
+#define GIVE_BACK_NS UINT64_C(1000000000)
+#define SMALL_MOST 256 /* small frames after a large value */
+
+static ssize_t
+send_once(const struct worker_process *p)
+{
+	struct iovec pieces[PIECES_MOST];
+	unsigned n = evc__outgoing_pieces(&p->out, pieces);
+
+	return n == 1 ? sync_send_wait(p->data, pieces[0].iov_base,
+				       pieces[0].iov_len) :
+			sync_sendv_wait(p->data, pieces, n);
+}
 
 bool
 evc__worker_flush(struct worker_process *p)
 {
-	while (p->out.n > 0 && !p->gone) {
-		ssize_t n = sync_send_wait(p->data, bytes_at(&p->out),
-					   p->out.n);
+	while (outgoing_size(&p->out) > 0 && !p->gone) {
+		ssize_t n = send_once(p);
 
 		if (n >= 0)
-			bytes_take(&p->out, (size_t)n);
+			evc__outgoing_take(&p->out, (size_t)n);
 		else if (errno != EINTR)
 			p->gone = true;
 	}
 	p->unsent = 0;
 	return !p->gone;
 }
+
+/* ---- memory of large values ---- */
+
+static bool
+is_large(const struct bytes *b)
+{
+	return b->room > BYTES_KEPT;
+}
+
+/* Nothing large has come for a while. */
+static void
+give_back(struct worker_process *p)
+{
+	if (p->in.n == 0 && is_large(&p->in))
+		bytes_free(&p->in);
+	if (p->w != NULL)
+		evc__worker_spare_drop(p->w);
+	p->grown = false;
+}
+
+/* Wait for bytes, and give the memory back when none come for long. */
+static void
+wait_grown(struct worker_process *p)
+{
+	struct pollfd fd = { .fd = p->data, .events = POLLIN };
+
+	if (sync_ppoll(&fd, 1, GIVE_BACK_NS) == 0)
+		give_back(p);
+}
+
+/* A frame of so many bytes is done with. */
+static void
+note_size(struct worker_process *p, size_t n)
+{
+	if (n > BYTES_KEPT || !p->grown)
+		p->n_small = 0;
+	else if (++p->n_small >= SMALL_MOST)
+		give_back(p);
+	p->grown |= n > BYTES_KEPT;
+}
+
+/* ---- reading ---- */
 
 /* 1: bytes came; 0: the end; < 0: refused. */
 static int
@@ -38,6 +92,8 @@ read_more(struct worker_process *p, size_t least)
 
 	if (!evc__worker_flush(p))
 		return 0;
+	if (p->grown && p->in.n == 0)
+		wait_grown(p);
 	if (least < READ_LEAST)
 		least = READ_LEAST;
 	to = bytes_room(&p->in, least);
@@ -87,7 +143,8 @@ evc__worker_used(struct worker_process *p)
 	if (p->retired.p != NULL)
 		bytes_free(&p->retired);
 	else
-		bytes_take(&p->in, p->current);
+		bytes_pass(&p->in, p->current);
+	note_size(p, p->current);
 	p->current = 0;
 }
 

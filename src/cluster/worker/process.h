@@ -55,11 +55,13 @@ struct worker_process {
 	const evc_function *functions;
 	unsigned n_functions;
 	struct bytes in;
+	bool grown;           /* there may be memory of large values */
+	unsigned n_small;     /* frames since the last large one */
 	struct bytes retired; /* memory of a running task's frame */
 	size_t current;       /* bytes of the frame in use, which stands first
 				 in `in` or in `retired` */
 	size_t scanned;       /* bytes of `in` without an answer */
-	struct bytes out;
+	struct outgoing out;
 	double unsent;        /* seconds that the functions with results in
 				 `out` took */
 	struct speed *speeds; /* by names of functions */

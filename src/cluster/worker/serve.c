@@ -34,7 +34,7 @@ evc__worker_variable(void *arg, const evc_engine_update *u, double *ret_now,
 
 	if (p->gone)
 		return refuse_lost(p);
-	st = evc__frame_put_variable(&p->out, p->max_frame, u);
+	st = evc__frame_put_variable(&p->out.own, p->max_frame, u);
 	if (st < 0)
 		return st;
 	got = evc__worker_await(p, FRAME_REPLY, &f);
@@ -77,11 +77,15 @@ put_result(struct worker_process *p, struct frame_result *f)
 				   .r.kind = EVC_FAILED_FUNCTION,
 				   .r.took = f->r.took };
 
-	if (evc__frame_put_result(&p->out, p->max_frame, f) == 0)
+	if (evc__frame_lend_result(&p->out, p->max_frame, f) == 0) {
+		/* What is lent stays no longer than this call. */
+		if (p->out.n_lent_bytes > 0)
+			(void)evc__worker_flush(p);
 		return true;
+	}
 	f->kept = false;
 	no.r.text = evc_last_error();
-	return evc__frame_put_result(&p->out, p->max_frame, &no) == 0;
+	return evc__frame_put_result(&p->out.own, p->max_frame, &no) == 0;
 }
 
 /* A large result stays here, for it may come back as an input.  Without memory
@@ -89,16 +93,17 @@ put_result(struct worker_process *p, struct frame_result *f)
 static bool
 put_kept(struct worker_process *p, uint64_t id, struct frame_result *f)
 {
-	evc_value v = { 0 };
-	bool put;
+	evc_value v = f->r.value;
+	bool owned = evc__worker_give(p->w, &v);
+	bool added = owned && evc__kept_add(&p->kept, id, v), put;
 
-	f->kept = evc_value_copy(&v, &f->r.value) == 0 &&
-		  evc__kept_add(&p->kept, id, v);
-	if (!f->kept)
-		evc_value_free(&v);
+	f->kept = added;
 	put = put_result(p, f);
-	if (v.data != NULL && !f->kept)
+	p->grown |= v.size > BYTES_KEPT;
+	if (added && !f->kept)
 		evc__kept_drop(&p->kept, id);
+	else if (owned && !added)
+		evc_value_free(&v);
 	return put;
 }
 
@@ -107,11 +112,12 @@ announce_task(struct worker_process *p, const evc_engine_task *t,
 	      const struct speed *speed)
 {
 	if (t->deadline > 0)
-		return evc__frame_put_number(&p->out, FRAME_BEGUN, t->n) ==
+		return evc__frame_put_number(&p->out.own, FRAME_BEGUN, t->n) ==
 			       0 &&
 		       evc__worker_flush(p);
-	if (p->out.n > 0 && (p->out.n > OUT_MOST || p->unsent > WAIT_MOST ||
-			     !evc__speed_is_quick(speed)))
+	if (p->out.own.n > 0 &&
+	    (p->out.own.n > OUT_MOST || p->unsent > WAIT_MOST ||
+	     !evc__speed_is_quick(speed)))
 		return evc__worker_flush(p);
 	return true;
 }
@@ -166,17 +172,19 @@ serve_def(struct worker_process *p, const struct frame *f)
 	said.code = evc__worker_define(p->w, &d, &text, &said.seconds);
 	if (d.kind == EVC_DEF_DROP)
 		return !p->gone;
-	return evc__frame_put_built(&p->out, &said) == 0 && !p->gone;
+	return evc__frame_put_built(&p->out.own, &said) == 0 && !p->gone;
 }
 
 static bool
 serve_forget(struct worker_process *p, const struct frame *f)
 {
+	evc_value v;
 	uint64_t id;
 
 	if (evc__frame_get_number(f, &id) < 0)
 		return false;
-	evc__kept_drop(&p->kept, id);
+	if (evc__kept_take(&p->kept, id, &v))
+		evc__worker_spare(p->w, &v);
 	return true;
 }
 

@@ -77,6 +77,7 @@ evc__worker_free(struct worker *w)
 	evc__locals_destroy(w);
 	evc__transaction_destroy(w);
 	arena_empty(&w->arena, 0);
+	spare_drop(&w->spare);
 	evc__functions_destroy(&w->functions);
 	sync_lock_destroy(&w->lock);
 	sync_free(w->ones);
@@ -88,6 +89,25 @@ evc__worker_done(struct worker *w)
 {
 	arena_empty(&w->arena, ARENA_KEPT);
 	w->ended = 0;
+}
+
+bool
+evc__worker_give(struct worker *w, const evc_value *value)
+{
+	return arena_give(&w->arena, value);
+}
+
+void
+evc__worker_spare(struct worker *w, evc_value *value)
+{
+	spare_put(&w->spare, (void *)value->data, value->size);
+	*value = (evc_value){ 0 };
+}
+
+void
+evc__worker_spare_drop(struct worker *w)
+{
+	spare_drop(&w->spare);
 }
 
 void

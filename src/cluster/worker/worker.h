@@ -62,6 +62,14 @@ evc_status evc__worker_define(struct worker *w, const evc_engine_def *def,
 void evc__worker_run(struct worker *w, const evc_engine_task *task,
 		     evc_engine_result *ret);
 void evc__worker_done(struct worker *w);
+/* The memory of a result's large value becomes the caller's.  false: there is
+   no such value. */
+bool evc__worker_give(struct worker *w, const evc_value *value);
+/* A value that evc__worker_give has given is no longer of use: its memory is
+   for later results.  Drop that memory, when no large result has come for a
+   while. */
+void evc__worker_spare(struct worker *w, evc_value *value);
+void evc__worker_spare_drop(struct worker *w);
 /* Other work takes its time. */
 void evc__worker_rests(struct worker *w);
 

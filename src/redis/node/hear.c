@@ -347,7 +347,7 @@ hear_entry(struct session *s, const redisReply *r)
 		end_for_garbage(s, "an entry without frames");
 		return;
 	}
-	e = sync_alloc(1, sizeof *e + n);
+	e = sync_alloc_bytes(sizeof *e + n);
 	if (e == NULL) {
 		evc__node_no_memory(s);
 		return;

@@ -68,6 +68,7 @@ struct value {
 	enum value_state state;
 	bool missing; /* BAD: the key is not there, or holds something else */
 	evc_value value;
+	void *memory; /* the block that `value` stands in */
 	char why[REDIS_WHY_SIZE]; /* BAD */
 };
 
@@ -143,9 +144,10 @@ int evc__node_gaps_fill(struct gaps *g, uint64_t number);
 /* An input by key, until evc__node_value_drop.  NULL: no memory. */
 struct value *evc__node_value_get(struct session *s, uint64_t id);
 void evc__node_value_drop(struct value *v);
-/* Keep the value of a result.  false: no memory. */
-bool evc__node_value_keep(struct session *s, uint64_t id,
-			  const evc_value *value);
+/* Keep the value of a result, and its memory if it has one of its own; until
+   evc__node_value_drop.  NULL: no memory. */
+struct value *evc__node_value_keep(struct session *s, uint64_t id,
+				   evc_engine_result *r);
 void evc__node_value_forget(struct session *s, uint64_t id);
 /* Ask again for the values without an answer. */
 void evc__node_values_resume(struct session *s);

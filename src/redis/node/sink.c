@@ -248,19 +248,24 @@ tell_finished(struct local_worker *w, const evc_engine_result *r)
 	struct job *job = evc__node_queue_take(&w->has, false, r->n);
 	struct frame_result f = { .r = *r };
 	bool fine = r->code == 0 && r->took >= 0;
+	struct value *kept = NULL;
 
 	w->moved = w->since = ev_now(s->node->ev);
 	if (job == NULL || !session_says(s)) {
 		evc__node_job_free(job);
+		sync_free(r->memory);
 		return;
 	}
-	f.kept = fine && r->value.size >= VALUE_LEAST &&
-		 evc__node_value_keep(s, job->task.id, &r->value);
+	if (fine && r->value.size >= VALUE_LEAST)
+		kept = evc__node_value_keep(s, job->task.id, &f.r);
+	f.kept = kept != NULL;
 	if (r->took >= 0 && (job->task.flags & EVC_TRANSACTIONAL) &&
 	    (fine || r->n_updates > 0))
 		evc__node_tell_deal(w, &f);
 	else
 		say_result(w, &f);
+	evc__node_value_drop(kept);
+	sync_free(f.r.memory);
 	evc__node_job_free(job);
 }
 

@@ -49,7 +49,7 @@ drop_ref(struct value *v)
 		return;
 	v->session->values.bytes -= v->value.size;
 	list_remove(&v->age);
-	evc_value_free(&v->value);
+	sync_free(v->memory);
 	sync_free(v);
 }
 
@@ -104,6 +104,16 @@ mark_bad(struct value *v, bool missing, const char *why)
 	take_out_of_table(v);
 }
 
+/* false: no memory, or no value. */
+static bool
+copy_value(struct value *v, const evc_value *from)
+{
+	if (evc_value_copy(&v->value, from) < 0)
+		return false;
+	v->memory = (void *)v->value.data;
+	return true;
+}
+
 static void
 fill_value(struct value *v, const redisReply *r)
 {
@@ -113,7 +123,7 @@ fill_value(struct value *v, const redisReply *r)
 		mark_bad(v, true, "is garbage");
 		return;
 	}
-	if (evc_value_copy(&v->value, &is) < 0) {
+	if (!copy_value(v, &is)) {
 		mark_bad(v, false, "has no memory here");
 		return;
 	}
@@ -189,8 +199,8 @@ evc__node_value_drop(struct value *v)
 	drop_old_values(s);
 }
 
-bool
-evc__node_value_keep(struct session *s, uint64_t id, const evc_value *value)
+struct value *
+evc__node_value_keep(struct session *s, uint64_t id, evc_engine_result *r)
 {
 	struct value *v;
 
@@ -198,15 +208,20 @@ evc__node_value_keep(struct session *s, uint64_t id, const evc_value *value)
 	evc__node_value_forget(s, id);
 	v = add_value(s, id);
 	if (v == NULL)
-		return false;
-	if (evc_value_copy(&v->value, value) < 0) {
+		return NULL;
+	if (r->memory != NULL) {
+		v->value = r->value;
+		v->memory = r->memory;
+		r->memory = NULL;
+	} else if (!copy_value(v, &r->value)) {
 		take_out_of_table(v);
-		return false;
+		return NULL;
 	}
 	v->state = VALUE_THERE;
+	v->refs++;
 	s->values.bytes += v->value.size;
 	drop_old_values(s);
-	return true;
+	return v;
 }
 
 void
