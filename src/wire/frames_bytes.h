@@ -16,6 +16,7 @@ struct bytes {
 };
 
 #define BYTES_FIRST ((size_t)256)
+#define BYTES_MOST  ((size_t)PTRDIFF_MAX)
 #define BYTES_KEPT ((size_t)64 << 10) /* memory that an empty buffer keeps */
 
 /* NULL + 0 is undefined, and an empty buffer may have no memory. */
@@ -42,12 +43,13 @@ bytes_free(struct bytes *b)
 static inline bool
 bytes_grow_(struct bytes *b, size_t more)
 {
-	size_t room = b->room < BYTES_FIRST ? BYTES_FIRST : b->room;
+	size_t room = BYTES_FIRST;
 	unsigned char *p;
 
-	room = room <= SIZE_MAX / 2 && b->room > 0 ? room * 2 : room;
-	if (more > SIZE_MAX - b->n)
+	if (more > BYTES_MOST - b->n)
 		return false;
+	if (b->room > 0)
+		room = b->room <= BYTES_MOST / 2 ? b->room * 2 : BYTES_MOST;
 	if (room < b->n + more)
 		room = b->n + more;
 	p = sync_alloc_bytes(room);
