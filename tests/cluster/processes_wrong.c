@@ -118,6 +118,25 @@ give_back(int data)
 		}
 }
 
+/* It answers a large function when it has read no more than its number. */
+static void
+answer_unread(int data)
+{
+	unsigned char head[8], n[8], body[4096];
+	char result[] = FRAME("\x0a", "\x21",
+			    "\0\0\0\0\0\0\0\0" "\0\0\0\0\0\0\0\0"
+			    "\0\0\0\0" "\0\0" "\0\0\0\0" "\0\0\0"
+			    "\0\0\0\0");
+
+	if (next_frame(data, body, sizeof(body)) != 1) /* the welcome */
+		_exit(94);
+	send(data, HELLO, sizeof(HELLO) - 1, MSG_NOSIGNAL);
+	get(data, head, sizeof(head));
+	get(data, n, sizeof(n));
+	memcpy(result + 8, n, sizeof(n));
+	send(data, result, sizeof(result) - 1, MSG_NOSIGNAL);
+}
+
 /* As one that is started, says it, and stays. */
 static int
 be_liar(const char *name)
@@ -133,6 +152,8 @@ be_liar(const char *name)
 		close_with_one(data, control);
 	if (strcmp(name, "back") == 0)
 		give_back(data);
+	if (strcmp(name, "unread") == 0)
+		answer_unread(data);
 	for (i = 0; i < sizeof(lies) / sizeof(lies[0]); i++)
 		if (strcmp(name, lies[i].name) == 0)
 			if (send(lies[i].control ? control : data,
@@ -185,6 +206,31 @@ START_TEST(a_function_goes_from_a_liar_to_others)
 		ck_assert_int_eq(info.code, EVC_ABORTED);
 	}
 	TEXT_SAYS(cl, 0, "sent garbage");
+	evc_remote_free(r);
+	evc_cluster_close(cl);
+	end_test(&b, c);
+}
+END_TEST
+
+/* Its arguments are the cluster's again when it has a result: they are not
+   sent on. */
+START_TEST(a_function_that_was_not_read_has_no_result)
+{
+	enum { SIZE = 4 << 20 };
+	const evc_cluster_config config = { .deaths = 1 };
+	struct before b = begin_test();
+	evc_coord *c = coord_of(NULL);
+	evc_cluster *cl = open_with(c, "processes://1?arg=unread", &config);
+	char *bytes = calloc(1, SIZE);
+	evc_remote_info info;
+	evc_remote *r;
+
+	OK(evc_schedule_pack(cl, "pid", NULL, &r, "[B]", bytes, (size_t)SIZE));
+	free(bytes);
+	ck_assert_int_eq(evc_cluster_join(cl, T_LIMIT), EVC_ABORTED);
+	OK(evc_remote_get(r, &info));
+	HAS(info.text, "sent garbage: the result of a function that it does "
+		       "not have");
 	evc_remote_free(r);
 	evc_cluster_close(cl);
 	end_test(&b, c);
@@ -571,6 +617,7 @@ main(int argc, char **argv)
 	tcase_add_test(tcase, a_program_that_goes_is_tried_less_and_less_often);
 	tcase_add_test(tcase, a_function_goes_from_a_liar_to_others);
 	tcase_add_loop_test(tcase, a_function_goes_from_who_does_nothing, 0, 2);
+	tcase_add_test(tcase, a_function_that_was_not_read_has_no_result);
 	tcase_add_test(tcase, a_table_with_mistakes);
 	tcase_add_test(tcase, addresses_that_are_refused);
 	tcase_add_test(tcase, no_worker_without_a_coordinator);
