@@ -216,8 +216,8 @@ make(struct fuzz *f, unsigned char *to, size_t room)
 }
 
 static const struct fuzz_seed seeds[] = {
-	FUZZ_SEED("\xe5\xc1\x01\x0d\0\0\0\0"),
-	FUZZ_SEED("\xe5\xc1\x01\x04\0\0\0\x08\0\0\0\0\0\0\0\x05"),
+	FUZZ_SEED("\xe5\xc1\x02\x0d\0\0\0\0"),
+	FUZZ_SEED("\xe5\xc1\x02\x04\0\0\0\x08\0\0\0\0\0\0\0\x05"),
 	FUZZ_SEED("GET / HTTP/1.1\r\n\r\n"),
 };
 
