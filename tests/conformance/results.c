@@ -387,6 +387,51 @@ START_TEST(remotes_are_dropped_before_their_results)
 }
 END_TEST
 
+/* There and back, with every byte in its place; and as another one's input. */
+static void
+goes_and_comes(size_t n)
+{
+	unsigned char *p = malloc(n + 1);
+	const unsigned char *got;
+	evc_remote *first, *second;
+	evc_value v;
+	size_t i, n_got;
+
+	ck_assert_ptr_nonnull(p);
+	for (i = 0; i < n; i++)
+		p[i] = (unsigned char)(i * 2654435761u >> 11);
+	first = SCHEDULE("echo", "[B]", p, n);
+	second = SCHEDULE("echo", "[r]", first);
+	OK(evc_remote_fetch(first, 3 * T_LIMIT, &v));
+	OK(evc_unpack(&v, "B", &got, &n_got));
+	ck_assert_uint_eq(n_got, n);
+	OK(memcmp(got, p, n));
+	evc_remote_free(first);
+	OK(evc_remote_fetch(second, 3 * T_LIMIT, &v));
+	OK(evc_unpack(&v, "B", &got, &n_got));
+	ck_assert_uint_eq(n_got, n);
+	OK(memcmp(got, p, n));
+	evc_remote_free(second);
+	free(p);
+}
+
+START_TEST(values_of_any_size)
+{
+	static const size_t sizes[] = {
+		0, 1, 63, 64 << 10, 1 << 20, 4 << 20,
+	};
+	const evc_cluster_config config = { .max_frame = 65 << 20 };
+	unsigned i;
+
+	begin_with(_i, 2, &config);
+	for (i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
+		goes_and_comes(sizes[i]);
+	/* A server has to hold it several times. */
+	goes_and_comes(can(FINDS) ? 16 << 20 : 64 << 20);
+	OK(join());
+}
+END_TEST
+
 static const evc_function functions[] = {
 	COMMON_FUNCTIONS,
 	{ .name = "named", .fn = fn_named },
@@ -401,4 +446,5 @@ CONFORMANCE_MAIN("results", functions,
 		 ROW_TIGHT(R12_what_is_wrong_is_refused),
 		 ROW_TIGHT(arguments_by_name), ROW(fetch_and_join_on_the_loop),
 		 ROW_TIGHT(many_threads_schedule_and_fetch),
-		 ROW_TIGHT(remotes_are_dropped_before_their_results))
+		 ROW_TIGHT(remotes_are_dropped_before_their_results),
+		 ROW(values_of_any_size))
