@@ -237,7 +237,7 @@ pack_with(bool refs, evc_value *ret, const char *format, ...)
 	va_list ap;
 
 	va_start(ap, format);
-	st = evc__pack(ret, refs ? &unused : NULL, format, ap);
+	st = evc__pack(ret, refs ? &unused : NULL, NULL, format, ap);
 	va_end(ap);
 	return st;
 }

@@ -262,7 +262,7 @@ build(uint64_t id, unsigned kind, const char *function, const char *format,
 	va_list ap;
 
 	va_start(ap, format);
-	OK(evc__pack(&args, NULL, format, ap));
+	OK(evc__pack(&args, NULL, NULL, format, ap));
 	va_end(ap);
 	def.args = args;
 	st = define(&def);
