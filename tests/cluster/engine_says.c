@@ -149,6 +149,70 @@ START_TEST(it_may_ask_how_many_there_are)
 }
 END_TEST
 
+static void
+finish_with(const evc_engine_task *t, evc_status code, double took,
+	    const char *bytes, size_t n)
+{
+	char *block = malloc(n + 100);
+	evc_engine_result r = { .n = t->n,
+				.code = code,
+				.kind = code != 0 ? EVC_FAILED_FUNCTION : 0,
+				.took = took,
+				.value = { block + 33, n },
+				.memory = block };
+
+	ck_assert_ptr_nonnull(block);
+	memcpy(block + 33, bytes, n);
+	hand.sink->finished(hand.core, 0, &r, 1);
+}
+
+/* The block is the cluster's, whatever becomes of the value. */
+START_TEST(a_result_may_bring_its_memory)
+{
+	evc_engine_task t;
+	evc_remote_info info;
+	evc_remote *r;
+	evc_value v;
+
+	begin(0);
+	hand_up(0);
+	r = schedule(cl, "f");
+	ck_assert_uint_eq(hand_take(0, &t, 1), 1);
+	/* given back first, with what nobody looks at */
+	finish_with(&t, EVC_CANCELLED, -1, "\xa3" "abc", 4);
+	ck_assert_uint_eq(hand_take(0, &t, 1), 1);
+	finish_with(&t, 0, 0, "\xa3" "abc", 4);
+	OK(evc_remote_fetch(r, T_LIMIT, &v));
+	IS_VALUE(&v, "\"abc\"");
+	/* of an attempt that is over */
+	finish_with(&t, 0, 0, "\xa3" "xyz", 4);
+	IS_VALUE(&v, "\"abc\"");
+	evc_remote_free(r);
+	/* an error, no bytes, and bytes that are no value */
+	r = schedule(cl, "f");
+	ck_assert_uint_eq(hand_take(0, &t, 1), 1);
+	finish_with(&t, EVC_DATA_LOSS, 0, "\xa3" "abc", 4);
+	ck_assert_int_eq(evc_cluster_join(cl, T_LIMIT), EVC_DATA_LOSS);
+	evc_remote_free(r);
+	r = schedule(cl, "f");
+	ck_assert_uint_eq(hand_take(0, &t, 1), 1);
+	finish_with(&t, 0, 0, "", 0);
+	OK(evc_remote_fetch(r, T_LIMIT, &v));
+	IS_VALUE(&v, "null");
+	evc_remote_free(r);
+	r = schedule(cl, "f");
+	ck_assert_uint_eq(hand_take(0, &t, 1), 1);
+	finish_with(&t, 0, 0, "\xa3" "ab", 3);
+	ck_assert_int_eq(evc_cluster_join(cl, T_LIMIT),
+			 EVC_RESOURCE_EXHAUSTED);
+	OK(evc_remote_get(r, &info));
+	HAS(info.text, "could not be kept");
+	evc_remote_free(r);
+	hand_end_cluster(cl, c);
+}
+END_TEST
+
 API_MAIN("engine_says", its_trouble_is_why_there_is_no_worker,
 	 its_trouble_is_why_one_worker_is_not_there, what_is_down_stays_down,
-	 it_is_down_without_a_word, it_may_ask_how_many_there_are)
+	 it_is_down_without_a_word, it_may_ask_how_many_there_are,
+	 a_result_may_bring_its_memory)

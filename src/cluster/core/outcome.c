@@ -29,6 +29,29 @@ evc__remote_reason(const evc_remote *r, const struct outcome *o,
 	evc__copy(ret->text, sizeof ret->text, o->text);
 }
 
+bool
+evc__value_hold(const evc_engine_result *res, struct held_value *ret)
+{
+	const evc_value *v = &res->value;
+	size_t at;
+
+	*ret = (struct held_value){ { NULL, 0 }, 0 };
+	if (res->memory == NULL)
+		return v->size == 0 || evc_value_copy(&ret->value, v) == 0;
+	if (evc_value_check(v) < 0)
+		return false;
+	at = v->size > 0 ? (size_t)((const char *)v->data -
+				    (const char *)res->memory) : 0;
+	if (v->size > 0 && at <= UINT32_MAX) {
+		*ret = (struct held_value){ *v, (uint32_t)at };
+		return true;
+	}
+	if (v->size > 0 && evc_value_copy(&ret->value, v) < 0)
+		return false;
+	sync_free(res->memory);
+	return true;
+}
+
 static char *
 text_copy(const char *text)
 {

@@ -152,6 +152,9 @@ struct outcome {
 			      functions that depend on the remote */
 };
 
+/* Without the lock: copy the value of a result, or take its memory over.  false:
+   no memory, or no value, and the memory is the caller's still. */
+bool evc__value_hold(const evc_engine_result *res, struct held_value *ret);
 /* The function was queued: a worker may take it. */
 void evc__remote_queued(evc_remote *r);
 /* Give a remote its outcome and tell all that wait for it, with all that

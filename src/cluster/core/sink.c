@@ -336,30 +336,6 @@ finish_chunk(evc_cluster *cl, unsigned worker, const evc_engine_result *res,
 		held_free(&values[i]);
 }
 
-/* Copy the value, or take its memory over.  false: no memory, or no value. */
-static bool
-hold_value(const evc_engine_result *res, struct held_value *ret)
-{
-	const evc_value *v = &res->value;
-	size_t at;
-
-	*ret = (struct held_value){ { NULL, 0 }, 0 };
-	if (res->memory == NULL)
-		return v->size == 0 || evc_value_copy(&ret->value, v) == 0;
-	if (evc_value_check(v) < 0)
-		return false;
-	at = v->size > 0 ? (size_t)((const char *)v->data -
-				    (const char *)res->memory) : 0;
-	if (v->size > 0 && at <= UINT32_MAX) {
-		*ret = (struct held_value){ *v, (uint32_t)at };
-		return true;
-	}
-	if (v->size > 0 && evc_value_copy(&ret->value, v) < 0)
-		return false;
-	sync_free(res->memory);
-	return true;
-}
-
 static void
 finish_results(void *core, unsigned worker, const evc_engine_result *results,
 	       unsigned n)
@@ -373,8 +349,9 @@ finish_results(void *core, unsigned worker, const evc_engine_result *results,
 		k = n < CHUNK ? n : CHUNK;
 		/* No memory, or no value: the outcome is an error; results
 		   before it come first. */
-		for (i = 0; i < k && hold_value(&results[i], &values[i]); i++)
-			;
+		for (i = 0; i < k; i++)
+			if (!evc__value_hold(&results[i], &values[i]))
+				break;
 		if (i == 0) {
 			sync_free(results[0].memory);
 			failed_copy = results[0];

@@ -57,7 +57,7 @@ give_back(struct worker_process *p)
 		bytes_free(&p->in);
 	if (p->w != NULL)
 		evc__worker_spare_drop(p->w);
-	p->grown = false;
+	p->grown = is_large(&p->in);
 }
 
 /* Wait for bytes, and give the memory back when none come for long. */
@@ -78,7 +78,7 @@ note_size(struct worker_process *p, size_t n)
 		p->n_small = 0;
 	else if (++p->n_small >= SMALL_MOST)
 		give_back(p);
-	p->grown |= n > BYTES_KEPT;
+	p->grown |= n > BYTES_KEPT || is_large(&p->in);
 }
 
 /* ---- reading ---- */

@@ -183,8 +183,10 @@ serve_forget(struct worker_process *p, const struct frame *f)
 
 	if (evc__frame_get_number(f, &id) < 0)
 		return false;
-	if (evc__kept_take(&p->kept, id, &v))
+	if (evc__kept_take(&p->kept, id, &v)) {
+		p->grown |= v.size > BYTES_KEPT;
 		evc__worker_spare(p->w, &v);
+	}
 	return true;
 }
 
