@@ -56,7 +56,10 @@ enum {
 	EVC_WORKER_UP = 2,       /* takes functions */
 	EVC_WORKER_HUNG = 3,     /* in a function that was given up */
 	EVC_WORKER_FENCED = 4,   /* completes nothing more; may still run */
-	EVC_WORKER_GONE = 5      /* proven not to run */
+	EVC_WORKER_GONE = 5,     /* proven not to run */
+	EVC_WORKER_LEAVING = 6   /* by evc_cluster_resize: ends its functions,
+				    takes those for this worker alone, then
+				    goes */
 };
 
 typedef struct evc_cluster_worker_info {
@@ -75,8 +78,8 @@ typedef struct evc_cluster_worker_info {
 	uint64_t reserved_[8];
 } evc_cluster_worker_info;
 
-/* Called on the cluster's loop when a worker came, was fenced, went, or hangs.
-   */
+/* Called on the cluster's loop when a worker came, was fenced, went, hangs, or
+   is to leave. */
 typedef void evc_cluster_worker_fn(evc_cluster *cluster,
 			   const evc_cluster_worker_info *worker, void *arg);
 
@@ -133,7 +136,8 @@ typedef struct evc_cluster_config {
 	/* Called when there is room again, after a schedule was refused on the
 	   loop.  Until this call a plain ev_run does not return. */
 	evc_writable_fn *writable;
-	/* Called when a worker came, was fenced, went, or hangs. */
+	/* Called when a worker came, was fenced, went, hangs, or is to
+	   leave. */
 	evc_cluster_worker_fn *worker;
 	void *arg;           /* for writable and worker */
 	uint64_t reserved_[8];
@@ -200,6 +204,34 @@ evc_cluster_open(evc_coord *c, const char *uri,
  */
 EVC_API evc_status
 evc_cluster_close(evc_cluster *cluster);
+
+/*
+ * Set the number of workers of a cluster on threads:// or processes://, at any
+ * time.  New workers start, and build all per-worker values before they take
+ * functions.  Of a smaller number the workers with the greatest indices leave:
+ * such a worker ends its functions and takes no more, but for those scheduled
+ * for this worker alone, and goes when there are none.  So no function is lost,
+ * begins again or fails because of the call.  A later worker has the former
+ * index and name.
+ *
+ * The call does not wait: evc_cluster_info.n_workers counts the workers still
+ * there, and evc_cluster_worker_get names them.  Of several calls the latest
+ * counts.  No function is asked to stop, and each keeps its worker for as long
+ * as it runs.  An idle worker process on its way is killed after config.grace.
+ * The stop of the cluster ends leaving workers as all others.
+ *
+ * Thread:    any, also the cluster's loop, its callbacks and its functions.
+ * Ownership: nothing changes hands.
+ * Returns:   0; -EVC_INVALID_ARGUMENT for 0 and more than 1024;
+ *            -EVC_UNIMPLEMENTED for redis://, where workers come and go by
+ *            themselves, and other engines without this operation;
+ *            -EVC_CANCELLED after the stop; -EVC_UNAVAILABLE when the engine is
+ *            down; -EVC_RESOURCE_EXHAUSTED, and the number is as before;
+ *            -EVC_FAILED_PRECONDITION in a fork child.
+ * Since:     0.2
+ */
+EVC_MUST_USE EVC_API evc_status
+evc_cluster_resize(evc_cluster *cluster, unsigned n_workers);
 
 /*
  * The cluster's scope.  Its report (evc_report) says which function runs on
@@ -770,7 +802,8 @@ evc_cluster_finished(const evc_cluster *cluster);
 /* ---- how it goes ---- */
 
 typedef struct evc_cluster_info {
-	unsigned n_workers;      /* workers that there should be */
+	unsigned n_workers;      /* workers there, or to come; leaving ones
+				    count until they are gone */
 	unsigned n_up;           /* workers that take functions */
 	uint64_t n_queued;       /* not begun, those that wait included */
 	uint64_t n_running;
@@ -799,7 +832,9 @@ typedef struct evc_cluster_info {
 	uint64_t n_conflicts;    /* runs of transactional functions that began
 				    again, because a variable that they had
 				    read was changed */
-	uint64_t reserved_[5];
+	uint64_t n_wanted;       /* workers to be there: n_workers, unless
+				    some have to leave */
+	uint64_t reserved_[4];
 } evc_cluster_info;
 
 /*
@@ -815,7 +850,8 @@ evc_cluster_get(const evc_cluster *cluster, evc_cluster_info *ret_info);
 
 /*
  * One worker of a cluster.  An engine that finds its workers adds them one by
- * one.
+ * one.  A worker is EVC_WORKER_GONE after evc_cluster_resize has made it leave,
+ * and not found as soon as all with greater indices have left.
  *
  * Thread:    any.
  * Ownership: *ret_info is filled.

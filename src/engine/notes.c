@@ -139,6 +139,19 @@ evc__notes_leave(evc_engine *engine)
 	sync_unlock(&n->lock);
 }
 
+void
+evc__notes_resize(evc_engine *engine, unsigned n)
+{
+	struct notes *notes = notes_of(engine);
+
+	sync_lock(&notes->lock);
+	notes->asked.n_wanted = n;
+	if (n > notes->asked.n_most)
+		notes->asked.n_most = n;
+	ring_loop(notes);
+	sync_unlock(&notes->lock);
+}
+
 /* ---- the loop ---- */
 
 struct asked

@@ -17,6 +17,8 @@
 /* Requests that the loop has not read. */
 struct asked {
 	bool leave;
+	unsigned n_wanted;      /* workers to be there; 0: no request */
+	unsigned n_most;        /* the greatest number asked for */
 	uint64_t cancel_upto;
 	uint64_t *ones;         /* pairs: worker, attempt */
 	size_t n_ones, ones_room;
@@ -53,6 +55,7 @@ void evc__notes_cancel_one(evc_engine *engine, unsigned worker, uint64_t n);
 void evc__notes_kill(evc_engine *engine, unsigned worker);
 void evc__notes_forget(evc_engine *engine, uint64_t id);
 void evc__notes_leave(evc_engine *engine);
+void evc__notes_resize(evc_engine *engine, unsigned n);
 /* Send the message. 0, or refused as evc_post_message. */
 evc_status evc__notes_ring(struct notes *n);
 

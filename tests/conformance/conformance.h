@@ -25,8 +25,9 @@ enum {
 	DEADLINES = 1 << 2, /* ends a function that takes too long */
 	STORE = 1 << 3,     /* keeps the variables itself, apart from the
 			       coordinator, and so can fail itself */
-	FINDS = 1 << 4      /* its workers are not its own: they come and go by
+	FINDS = 1 << 4,     /* its workers are not its own: they come and go by
 			       themselves, on nodes that the test starts */
+	RESIZES = 1 << 5    /* evc_cluster_resize */
 };
 
 struct engine {
@@ -39,8 +40,8 @@ struct engine {
 };
 
 static const struct engine engines[] = {
-	{ "threads", "threads://", CALLS, NULL, 0 },
-	{ "processes", "processes://", DIES | DEADLINES,
+	{ "threads", "threads://", CALLS | RESIZES, NULL, 0 },
+	{ "processes", "processes://", DIES | DEADLINES | RESIZES,
 	  "processes://2?program=/bin/false", 0 },
 	{ "redis", NULL, DIES | DEADLINES | STORE | FINDS, NULL, 1 },
 	/* Where a node's numbers are not the cluster's. */
@@ -58,6 +59,8 @@ static const struct {
 	{ CALLS, "its workers do not share the program's memory" },
 	{ DIES, "a thread does not die alone" },
 	{ DEADLINES, "a thread cannot be ended" },
+	{ RESIZES, "its workers come and go by themselves" },
+	{ FINDS, "its workers are its own" },
 };
 
 /* ---- rows ---- */

@@ -99,6 +99,7 @@ never_variable(const char *name, const evc_value *value, void *arg)
 			       &(evc_cluster *){ NULL }))) \
 	X(evc_cluster_close, REF(evc_cluster_close(w->cl)) && \
 			     evc_cluster_close(NULL) == 0) \
+	X(evc_cluster_resize, REF(evc_cluster_resize(w->cl, 2))) \
 	X(evc_cluster_scope, evc_cluster_scope(w->cl) != NULL) \
 	X(evc_schedule, \
 	  REF(evc_schedule(w->cl, "add", &w->args, NULL, NULL, &w->remote))) \

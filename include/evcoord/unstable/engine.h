@@ -296,6 +296,14 @@ typedef struct evc_engine_sink {
 	   has them, for config.worker_wait. */
 	void (*worker_names)(void *core, unsigned worker,
 			     const char *const *functions, unsigned n);
+	/* After ops->resize: this worker is beyond the number, and has no
+	   function.  May the worker go?  true: no function follows; the engine
+	   ends the worker, `gone` (EVC_ENGINE_LEFT) follows, also when the
+	   worker was gone already or has left before, and the worker comes up
+	   again only when a resize gives it back.  false: there are functions
+	   for this worker alone, or the worker is to stay after all; a wake for
+	   this worker follows when there is another answer. */
+	bool (*leave)(void *core, unsigned worker);
 } evc_engine_sink;
 
 /* The arguments of an engine's open; valid during open, but for scope, reactor,
@@ -407,7 +415,15 @@ struct evc_engine_ops {
 	   each worker, on the engine's loop, if env->ranks was set.  NULL: no
 	   node uses this engine for its workers. */
 	void (*rank)(evc_engine *engine, unsigned worker, unsigned index);
-	uint64_t reserved_[7];
+	/* There should be n workers from now on, 1 to 1,024; the cluster has
+	   announced them to itself.  Start those that are missing.  Those from
+	   number n on still take, but get functions for them alone; each asks
+	   sink->leave when a take has given nothing and nothing runs, or when
+	   the worker is down or was never started.  The latest call counts.
+	   Returns 0, or refuses for lack of memory, and nothing changes.  NULL:
+	   the number of workers is not for the cluster to say. */
+	evc_status (*resize)(evc_engine *engine, unsigned n);
+	uint64_t reserved_[6];
 };
 
 EVC_END_DECLS_

@@ -132,6 +132,8 @@ admit_remote(evc_cluster *cl, evc_remote *r, struct cluster_edge *edges)
 
 	r->id = ++cl->remotes.last_id;
 	cl->count.scheduled++;
+	if (r->closure.tag != TAG_ANY)
+		cl->workers.all[r->closure.tag]->n_own++;
 	if (in != NULL) {
 		evc__edges_free(edges);
 		fail_by_input(r, in);
@@ -211,7 +213,7 @@ find_worker(const evc_cluster *cl, const char *name, uint32_t *ret)
 {
 	unsigned i;
 
-	for (i = 0; i < cl->workers.n; i++)
+	for (i = 0; i < cl->workers.n_wanted; i++)
 		if (strcmp(cl->workers.all[i]->name, name) == 0) {
 			*ret = i;
 			return 0;
@@ -248,9 +250,14 @@ evc__admit(evc_cluster *cl, const struct request *q, evc_remote **r, unsigned n,
 	st = look_up_target(cl, q, &name, &tag);
 	if (st == 0)
 		st = await_room(cl, n, q->opts.wait);
-	/* A worker may have told its names during the wait. */
-	if (st == 0 && name != NULL && cl->names.known && !name->known)
+	/* A worker may have told its names during the wait, or be about to
+	   leave. */
+	if (st == 0 && ((name != NULL && cl->names.known && !name->known) ||
+			(tag != TAG_ANY && tag >= cl->workers.n_wanted)))
 		st = look_up_target(cl, q, &name, &tag);
+	if (st == 0 && each_worker && n != cl->workers.n_wanted)
+		st = evc_refuse(-EVC_ABORTED,
+				"the number of workers has changed");
 	if (st != 0)
 		return st;
 	for (j = 0; st == 0 && j < n; j++)

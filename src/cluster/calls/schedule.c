@@ -116,35 +116,37 @@ schedule_all(evc_cluster *cl, struct request *q, evc_remote **r, unsigned n)
 	return st;
 }
 
-evc_status
-evc_schedule_all(evc_cluster *cl, const char *function, const evc_value *args,
-		 const evc_value *kwargs, const evc_schedule_opts *opts,
-		 evc_remote **ret_remotes, unsigned *n)
+/* How many there are, if there is room for so many. */
+static evc_status
+count_workers(evc_cluster *cl, evc_remote *const *room, const unsigned *n,
+	      unsigned *ret)
 {
-	struct request q = { .name = function };
-	evc_status st = evc__request_check(cl, &q, args, kwargs, opts);
-	evc_remote **r = NULL;
-	unsigned count = 0;
+	sync_lock(&cl->q.lock);
+	*ret = cl->workers.n_wanted;
+	sync_unlock(&cl->q.lock);
+	if (room != NULL && *n < *ret)
+		return evc_refuse(-EVC_OUT_OF_RANGE,
+				  "there is room for %u of %u remotes", *n,
+				  *ret);
+	return 0;
+}
 
-	if (st == 0 && q.opts.worker != NULL)
-		st = evc_refuse(-EVC_INVALID_ARGUMENT,
-				"evc_schedule_all: opts->worker is not NULL");
-	if (st == 0 && ret_remotes != NULL && n == NULL)
-		st = evc_refuse(-EVC_INVALID_ARGUMENT,
-				"evc_schedule_all: n is NULL");
-	if (st == 0) {
-		sync_lock(&cl->q.lock);
-		count = cl->workers.n;
-		sync_unlock(&cl->q.lock);
-		if (ret_remotes != NULL && *n < count)
-			st = evc_refuse(-EVC_OUT_OF_RANGE,
-					"there is room for %u of %u remotes",
-					*n, count);
-	}
-	if (st == 0 && (r = sync_alloc(count, sizeof(evc_remote *))) == NULL)
-		st = evc_refuse(-EVC_RESOURCE_EXHAUSTED, "no memory");
-	if (st == 0)
-		st = schedule_all(cl, &q, r, count);
+/* On so many workers as there are.  -EVC_ABORTED: their number has changed
+   meanwhile, and nothing was accepted. */
+static evc_status
+schedule_each(evc_cluster *cl, struct request *q, evc_remote **ret_remotes,
+	      unsigned *n)
+{
+	unsigned count;
+	evc_status st = count_workers(cl, ret_remotes, n, &count);
+	evc_remote **r;
+
+	if (st < 0)
+		return st;
+	r = sync_alloc(count, sizeof(evc_remote *));
+	if (r == NULL)
+		return evc_refuse(-EVC_RESOURCE_EXHAUSTED, "no memory");
+	st = schedule_all(cl, q, r, count);
 	if (st == 0) {
 		if (ret_remotes != NULL)
 			memcpy(ret_remotes, r, count * sizeof(evc_remote *));
@@ -154,6 +156,27 @@ evc_schedule_all(evc_cluster *cl, const char *function, const evc_value *args,
 			*n = count;
 	}
 	sync_free(r);
+	return st;
+}
+
+evc_status
+evc_schedule_all(evc_cluster *cl, const char *function, const evc_value *args,
+		 const evc_value *kwargs, const evc_schedule_opts *opts,
+		 evc_remote **ret_remotes, unsigned *n)
+{
+	struct request q = { .name = function };
+	evc_status st = evc__request_check(cl, &q, args, kwargs, opts);
+
+	if (st == 0 && q.opts.worker != NULL)
+		st = evc_refuse(-EVC_INVALID_ARGUMENT,
+				"evc_schedule_all: opts->worker is not NULL");
+	if (st == 0 && ret_remotes != NULL && n == NULL)
+		st = evc_refuse(-EVC_INVALID_ARGUMENT,
+				"evc_schedule_all: n is NULL");
+	if (st == 0)
+		do
+			st = schedule_each(cl, &q, ret_remotes, n);
+		while (st == -EVC_ABORTED);
 	evc__request_free(&q);
 	return st;
 }

@@ -63,6 +63,7 @@ evc__closures_init(struct closures *q, uint64_t most,
 	list_init(&q->held);
 	list_init(&q->alone);
 	q->most = most;
+	q->leaving = TAG_ANY;
 	q->cancelled = cancelled;
 	return true;
 }
@@ -259,7 +260,9 @@ first_that_fits(const struct closures *q, const struct closure_line *line,
 static struct closure *
 first_for(const struct closures *q, uint32_t tag)
 {
-	struct closure *any = first_that_fits(q, &q->common, tag);
+	struct closure *any = tag < q->leaving ?
+				      first_that_fits(q, &q->common, tag) :
+				      NULL;
 	struct closure *own =
 		tag < q->n_own ? first_that_fits(q, q->own[tag], tag) : NULL;
 
@@ -279,7 +282,8 @@ first_alone(const struct closures *q, uint32_t tag)
 	for (n = q->alone.next; n != &q->alone; n = n->next) {
 		struct closure *cl = LIST_OF(n, struct closure, link);
 
-		if ((cl->tag == TAG_ANY || cl->tag == tag) &&
+		if ((cl->tag == tag ||
+		     (cl->tag == TAG_ANY && tag < q->leaving)) &&
 		    (q->fits == NULL || q->fits(q, cl, tag)))
 			return cl;
 	}
@@ -322,7 +326,8 @@ evc__closures_take(struct closures *q, uint32_t tag, struct closure **ret,
 bool
 evc__closures_has(const struct closures *q, uint32_t tag)
 {
-	return q->common.some != 0 || !list_empty(&q->alone) ||
+	return (q->common.some != 0 && tag < q->leaving) ||
+	       !list_empty(&q->alone) ||
 	       evc__closures_own(q, tag) != NULL;
 }
 

@@ -18,7 +18,7 @@
  *			string or null: why saves fail, why functions wait, why
  *			the engine is down
  *	workers		array of: name, state ("starting", "up", "hung",
- *			"fenced", "gone"), where, since, lives, running, done
+ *			"fenced", "gone", "leaving"), where, since, lives, running, done
  *			(numbers), function (string or null: the oldest), busy
  *			(number or null: its time), text (string or null: why
  *			the worker has gone)
@@ -31,7 +31,7 @@
 static const char *const states[] = {
 	[EVC_WORKER_STARTING] = "starting", [EVC_WORKER_UP] = "up",
 	[EVC_WORKER_HUNG] = "hung",	    [EVC_WORKER_FENCED] = "fenced",
-	[EVC_WORKER_GONE] = "gone",
+	[EVC_WORKER_GONE] = "gone",	    [EVC_WORKER_LEAVING] = "leaving",
 };
 
 /* ---- as text ---- */

@@ -33,7 +33,10 @@ evc__worker_info(const struct cluster_worker *w, uint64_t now,
 
 	memset(ret, 0, sizeof *ret);
 	ret->index = w->index;
-	ret->state = w->state;
+	ret->state = w->leaves && (w->state == EVC_WORKER_STARTING ||
+				   w->state == EVC_WORKER_UP) ?
+			     EVC_WORKER_LEAVING :
+			     w->state;
 	ret->lives = w->lives;
 	ret->n_running = w->n_running + w->n_given_up;
 	ret->n_done = w->n_done;
@@ -116,7 +119,8 @@ evc_cluster_get(const evc_cluster *cluster, evc_cluster_info *ret_info)
 	evc__copy(i->engine, sizeof i->engine, cl->engine.ops->scheme);
 	sync_lock(&cl->q.lock);
 	now = sync_mono();
-	i->n_workers = cl->workers.n;
+	i->n_workers = evc__workers_count(&cl->workers);
+	i->n_wanted = cl->workers.n_wanted;
 	i->n_up = cl->workers.n_up;
 	i->n_queued = cl->q.n_held + cl->q.n_queued;
 	i->n_running = cl->q.n_taken;

@@ -176,7 +176,7 @@ somebody_has(const evc_cluster *cl, const evc_remote *r)
 
 	if (tag != TAG_ANY)
 		return has_names(cl, r, tag);
-	for (i = 0; i < cl->workers.n; i++)
+	for (i = 0; i < cl->workers.n_wanted; i++)
 		if (cl->workers.all[i]->state == EVC_WORKER_UP &&
 		    has_names(cl, r, i))
 			return true;
@@ -236,7 +236,7 @@ missing_name(const evc_cluster *cl, const evc_remote *r)
 
 	if (r->closure.tag != TAG_ANY)
 		return missing_for(cl, r, r->closure.tag);
-	for (i = 0; i < cl->workers.n; i++) {
+	for (i = 0; i < cl->workers.n_wanted; i++) {
 		if (cl->workers.all[i]->state != EVC_WORKER_UP)
 			continue;
 		other = missing_for(cl, r, i);

@@ -130,6 +130,14 @@ struct chain {
 	evc_remote *first;
 };
 
+/* A function for this worker alone has its outcome. */
+static void
+note_own_end(evc_cluster *cl, struct cluster_worker *w)
+{
+	if (--w->n_own == 0 && w->leaves)
+		evc__wake(cl, (int)w->index);
+}
+
 static void
 settle_one(evc_remote *r, const struct outcome *o, struct chain *chain)
 {
@@ -142,6 +150,8 @@ settle_one(evc_remote *r, const struct outcome *o, struct chain *chain)
 	r->text = text_copy(o->text);
 	r->done_ns = o->now_ns != 0 ? o->now_ns : sync_mono();
 	count_outcome(cl, o);
+	if (r->closure.tag != TAG_ANY)
+		note_own_end(cl, cl->workers.all[r->closure.tag]);
 	/* A sleeper counts itself, then looks at `done`; here `done` comes
 	   first, then the count.  Both are sequentially consistent, so at least
 	   one side sees the other. */

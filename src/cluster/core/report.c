@@ -101,6 +101,8 @@ void
 evc__cluster_describe(const evc_cluster *cl, uint64_t now, struct text *t)
 {
 	const struct cluster_worker *w, *longest = NULL;
+	unsigned n_leaving = evc__workers_count(&cl->workers) -
+			     cl->workers.n_wanted;
 	unsigned i, n_busy = 0, n_fenced = 0;
 
 	for (i = 0; i < cl->workers.n; i++) {
@@ -139,7 +141,10 @@ evc__cluster_describe(const evc_cluster *cl, uint64_t now, struct text *t)
 	evc__text_fmt(t, "%s, %u of %u workers up",
 		      cl->stop.begun ? "its workers are ending" :
 				       "nothing runs",
-		      cl->workers.n_up, cl->workers.n);
+		      cl->workers.n_up, cl->workers.n_wanted);
+	if (n_leaving > 0 && !cl->stop.begun)
+		evc__text_fmt(t, ", %u more leave%s", n_leaving,
+			      n_leaving == 1 ? "s" : "");
 	if (cl->stop.begun)
 		put_ending(cl, t);
 }

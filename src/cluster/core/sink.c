@@ -51,7 +51,7 @@ take_tasks(void *core, unsigned worker, evc_engine_task *tasks, unsigned most)
 
 	sync_lock(&cl->q.lock);
 	w = cluster_worker_at(&cl->workers, worker);
-	if (w != NULL && w->state == EVC_WORKER_UP &&
+	if (w != NULL && w->state == EVC_WORKER_UP && !w->dismissed &&
 	    evc__closures_has(&cl->q, worker) &&
 	    evc__per_worker_is_ready(cl, w) &&
 	    cl->checkpoint.first == FIRST_NONE)
@@ -434,4 +434,5 @@ const evc_engine_sink evc__sink = {
 	.down = evc__sink_down,
 	.closed = evc__sink_closed,
 	.worker_names = evc__sink_worker_names,
+	.leave = evc__sink_leave,
 };

@@ -17,7 +17,8 @@ struct engine_side {
 				       functions wait at the moment; "": none */
 };
 
-/* The calls of engines: sink.c; some stand in workers.c, names.c and info.c. */
+/* The calls of engines: sink.c; some stand in workers.c, resize.c, names.c and
+   info.c. */
 extern const evc_engine_sink evc__sink;
 bool evc__sink_workers(void *core, unsigned n);
 void evc__sink_names(void *core, const char *const *functions, unsigned n);
@@ -32,5 +33,6 @@ void evc__sink_counts(void *core, uint64_t *ret_queued, uint64_t *ret_running,
 		      uint64_t *ret_done);
 void evc__sink_down(void *core, const char *why);
 void evc__sink_closed(void *core);
+bool evc__sink_leave(void *core, unsigned worker);
 
 #endif

@@ -78,7 +78,7 @@ next_event(evc_cluster *cl, evc_cluster_worker_info *ret)
 	struct cluster_worker *w;
 	unsigned i;
 
-	for (i = 0; i < cl->workers.n; i++) {
+	for (i = 0; i < cl->workers.n_made; i++) {
 		w = cl->workers.all[i];
 		if (w->n_events == 0)
 			continue;

@@ -5,23 +5,34 @@
  * Called by: engines, by evc__sink; sink.c and timeouts.c; turn.c for deaths.
  * Locks: the cluster's lock, taken by the engines' calls, held by the others.
  */
-#include "base/array.h"
 #include "cluster/core/cluster.h"
+
+void
+evc__worker_event(evc_cluster *cl, struct cluster_worker *w, unsigned state)
+{
+	unsigned last = sizeof w->events / sizeof w->events[0] - 1;
+
+	if (cl->config.worker == NULL)
+		return;
+	/* Without room the latest state replaces the one before. */
+	w->events[w->n_events < last ? w->n_events++ : last].state = state;
+	evc__turn_ask(cl);
+}
 
 static void
 set_state(evc_cluster *cl, struct cluster_worker *w, unsigned state)
 {
-	unsigned last = sizeof w->events / sizeof w->events[0] - 1;
+	bool is_up = state == EVC_WORKER_UP && !w->leaves;
 
 	if (w->state == EVC_WORKER_UP) {
-		cl->workers.n_up--;
+		cl->workers.n_up -= !w->leaves;
 		w->down_ns = sync_mono();
 	}
 	if (w->state == EVC_WORKER_FENCED)
 		cl->q.n_unsettled--;
 	w->state = state;
 	w->since_ns = sync_mono();
-	if (state == EVC_WORKER_UP) {
+	if (is_up) {
 		cl->workers.n_up++;
 		cl->workers.alone_ns = 0;
 		/* An engine that is down stays down, even if a worker comes up
@@ -36,11 +47,10 @@ set_state(evc_cluster *cl, struct cluster_worker *w, unsigned state)
 	if (state != EVC_WORKER_UP &&
 	    evc__closures_own(&cl->q, w->index) != NULL)
 		evc__turn_ask(cl);
-	if (state == EVC_WORKER_STARTING || cl->config.worker == NULL)
-		return;
-	/* Without room the latest state replaces the one before. */
-	w->events[w->n_events < last ? w->n_events++ : last].state = state;
-	evc__turn_ask(cl);
+	if (state == EVC_WORKER_UP && w->leaves)
+		state = EVC_WORKER_LEAVING;
+	if (state != EVC_WORKER_STARTING)
+		evc__worker_event(cl, w, state);
 }
 
 void
@@ -55,46 +65,7 @@ evc__worker_back(evc_cluster *cl, struct cluster_worker *w)
 	set_state(cl, w, EVC_WORKER_UP);
 }
 
-/* ---- there are workers ---- */
-
-static struct cluster_worker *
-make_worker(unsigned index)
-{
-	struct cluster_worker *w = sync_alloc(1, sizeof *w);
-	struct text t;
-
-	if (w == NULL)
-		return NULL;
-	w->index = index;
-	w->state = EVC_WORKER_STARTING;
-	w->since_ns = w->down_ns = sync_mono();
-	list_init(&w->running);
-	list_init(&w->given_up);
-	t = evc__text_in(w->name, sizeof w->name);
-	evc__text_fmt(&t, "worker %u", index);
-	return w;
-}
-
-bool
-evc__sink_workers(void *core, unsigned n)
-{
-	evc_cluster *cl = core;
-	struct workers *w = &cl->workers;
-	bool fits = true;
-
-	sync_lock(&cl->q.lock);
-	if (n > w->n) {
-		fits = ARRAY_RESERVE(w->all, w->n, w->room, n - w->n) &&
-		       evc__closures_tags(&cl->q, n);
-		while (fits && w->n < n) {
-			w->all[w->n] = make_worker(w->n);
-			fits = w->all[w->n] != NULL;
-			w->n += fits;
-		}
-	}
-	sync_unlock(&cl->q.lock);
-	return fits;
-}
+/* ---- they come ---- */
 
 static bool
 is_unknown(const evc_remote *r)
@@ -372,12 +343,12 @@ evc__sink_gone(void *core, unsigned worker, const char *why, unsigned how)
 
 	sync_lock(&cl->q.lock);
 	w = cluster_worker_at(&cl->workers, worker);
-	if (w != NULL) {
+	if (w != NULL && !w->left) {
 		if (why != NULL)
 			evc__copy(w->text, sizeof w->text, why);
 		if (how != EVC_ENGINE_LEFT && w->text[0] != '\0')
 			note_death(cl, w->text);
-		if (!w->told_kill && !cl->stop.begun &&
+		if (!w->told_kill && !w->dismissed && !cl->stop.begun &&
 		    evc__building_is_it(w)) {
 			evc__building_blame(cl, w);
 			ran = false;
@@ -402,6 +373,9 @@ evc__sink_gone(void *core, unsigned worker, const char *why, unsigned how)
 		if (w->state == EVC_WORKER_UP || w->state == EVC_WORKER_HUNG)
 			evc__per_worker_life(cl, w, false);
 		set_state(cl, w, EVC_WORKER_GONE);
+		w->left = w->leaves && w->dismissed;
+		w->dismissed = false;
+		workers_forget_left(&cl->workers);
 		/* Waits for this worker's end have an answer only now. */
 		evc__closures_ring(&cl->q);
 		evc__closures_mix(&cl->q);

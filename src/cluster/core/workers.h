@@ -32,6 +32,12 @@ struct cluster_worker {
 	uint64_t building_ns;    /* earliest begin of the oldest of these
 				    builds */
 	bool told_kill;          /* the engine was asked to kill the worker */
+	bool leaves;             /* the number of workers is to be smaller: the
+				    worker takes functions for it alone */
+	bool dismissed;          /* `leaves`, and the engine ends the worker */
+	bool left;               /* `leaves`, and the worker is gone */
+	unsigned n_own;          /* functions for this worker alone without an
+				    outcome */
 	bool tells;              /* the worker is given functions of its own
 				    table alone (names.c) */
 	char name[NAME_SIZE];
@@ -56,7 +62,10 @@ struct deaths {
 struct workers {
 	struct cluster_worker **all;
 	size_t room;          /* places in `all` */
-	unsigned n, n_up;     /* workers in `all`, workers in the state UP */
+	unsigned n_made;      /* workers in `all` */
+	unsigned n;           /* the first of these: the others have left */
+	unsigned n_wanted;    /* workers to be there; those behind leave */
+	unsigned n_up;        /* workers in the state UP, without leaving ones */
 	uint64_t alone_ns;    /* begin of a time in which functions wait and no
 				 worker is up; 0: none */
 	bool unavailable;     /* the wait for a worker was too long, or the
@@ -66,6 +75,11 @@ struct workers {
 				 (per_worker.h) */
 	struct deaths deaths;
 };
+
+/* ---- resize.c: lock held ---- */
+
+/* How many workers there are, leaving ones included. */
+unsigned evc__workers_count(const struct workers *w);
 
 /* ---- workers.c: lock held ---- */
 
@@ -81,6 +95,17 @@ cluster_worker_at(const struct workers *w, unsigned i)
    the worker is gone. */
 void evc__worker_fence(evc_cluster *cl, struct cluster_worker *w,
 		       const char *why);
+/* No look at the last ones when they have left. */
+static inline void
+workers_forget_left(struct workers *w)
+{
+	while (w->n > w->n_wanted && w->all[w->n - 1]->left)
+		w->n--;
+}
+
+/* config.worker is to hear of this state. */
+void evc__worker_event(evc_cluster *cl, struct cluster_worker *w,
+		       unsigned state);
 /* A function of the worker was given up; the function has returned after
    all. */
 void evc__worker_hangs(evc_cluster *cl, struct cluster_worker *w);

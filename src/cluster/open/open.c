@@ -55,7 +55,7 @@ destroy_cluster(evc_cluster *cl)
 	evc__per_workers_destroy(cl);
 	evc__table_free(&cl->remotes.named);
 	evc__first_forget(cl);
-	for (i = 0; i < cl->workers.n; i++)
+	for (i = 0; i < cl->workers.n_made; i++)
 		sync_free(cl->workers.all[i]);
 	sync_free(cl->workers.all);
 	evc__names_destroy(cl);

@@ -43,7 +43,7 @@ on_back_timer(struct ev_loop *ev, struct ev_timer *timer, int events)
 	if (on_loop_inherited(&p->on))
 		return;
 	for (i = 0; i < p->n; i++) {
-		struct process *w = &p->workers[i];
+		struct process *w = p->workers[i];
 
 		/* This loop may be late itself. */
 		if (has_waited(w, ev_now(ev))) {

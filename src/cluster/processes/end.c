@@ -86,6 +86,12 @@ is_last(const struct processes *p)
 	return p->left || p->lost;
 }
 
+static bool
+was_to_end(const struct process *w)
+{
+	return is_last(w->p) || w->dismissed;
+}
+
 /* The kind of an end that no function has caused. */
 static unsigned
 how_idle(const struct process *w, enum reap l, const siginfo_t *info)
@@ -93,7 +99,7 @@ how_idle(const struct process *w, enum reap l, const siginfo_t *info)
 	if (l == REAP_LOST || info->si_code != CLD_EXITED ||
 	    info->si_status != 0 || w->why[0] != '\0')
 		return EVC_ENGINE_DIED;
-	return w->state != PROCESS_STARTING || is_last(w->p) ? EVC_ENGINE_LEFT :
+	return w->state != PROCESS_STARTING || was_to_end(w) ? EVC_ENGINE_LEFT :
 							       EVC_ENGINE_DIED;
 }
 
@@ -124,10 +130,13 @@ process_ended(struct process *w, enum reap l, const siginfo_t *info)
 	w->asks = false;
 	evc__process_again(w);
 	p->sink->gone(p->core, w->index, why, how);
-	if (is_last(p))
+	if (is_last(p)) {
 		evc__process_over(w);
-	else
-		evc__processes_spawn(p);
+		return;
+	}
+	if (w->dismissed)
+		evc__process_has_left(w);
+	evc__processes_spawn(p);
 }
 
 static void

@@ -147,6 +147,7 @@ evc__process_feed(struct process *w)
 		while (window_left(w) > 0 && feed_batch(w, window_left(w)))
 			;
 	}
+	evc__process_try_leave(w);
 	/* Answers go out even to a worker that takes no functions. */
 	if (w->data.fd >= 0)
 		evc__link_flush(&w->data);
@@ -162,7 +163,7 @@ evc__processes_feed(struct processes *p)
 	/* First one function for each idle worker, then the others: a few long
 	   functions should not all go to the first worker. */
 	for (i = 0; i < p->n; i++) {
-		struct process *w = &p->workers[(p->next + i) % p->n];
+		struct process *w = p->workers[(p->next + i) % p->n];
 
 		if (!may_be_fed(w) || w->n_taken > 0 || w->flow.window == 1 ||
 		    window_left(w) == 0)
@@ -171,6 +172,6 @@ evc__processes_feed(struct processes *p)
 		feed_batch(w, 1);
 	}
 	for (i = 0; i < p->n; i++)
-		evc__process_feed(&p->workers[(p->next + i) % p->n]);
+		evc__process_feed(p->workers[(p->next + i) % p->n]);
 	p->next = (p->next + 1) % p->n;
 }

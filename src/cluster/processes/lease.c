@@ -6,6 +6,7 @@
  * during a function.  Each byte of a worker is an answer.
  * An engine under a lease of its own tells its workers the end of that lease,
  * and they end by then in any case.
+ * A worker told to leave has the grace.
  * Deadlines of functions: a timer of each worker, because a worker runs one
  * function at a time.
  * Called by: turn.c, spawn.c and processes.c; the loop's timers.
@@ -121,13 +122,18 @@ on_lease_tick(struct ev_loop *ev, struct ev_timer *timer, int events)
 	   workers: they get their time anew. */
 	late = late > p->lease_ns / 2 ? late : 0;
 	for (i = 0; i < p->n; i++) {
-		struct process *w = &p->workers[i];
+		struct process *w = p->workers[i];
 
 		if (w->state != PROCESS_STARTING && w->state != PROCESS_UP)
 			continue;
 		give_time(&w->ping_ns, late, now);
 		give_time(&w->closed_ns, late, now);
-		look_at_lease(w, now);
+		if (w->dismissed && now >= w->leave_ns)
+			evc__process_fence(w, "was killed: it did not end"
+					      " within %.1f s",
+					   (double)p->grace_ns / 1e9);
+		else
+			look_at_lease(w, now);
 	}
 }
 
@@ -165,7 +171,7 @@ evc__processes_until(struct processes *p, uint64_t mono_ns)
 		return;
 	p->until_ns = mono_ns;
 	for (i = 0; i < p->n; i++) {
-		struct process *w = &p->workers[i];
+		struct process *w = p->workers[i];
 
 		if ((w->state == PROCESS_STARTING || w->state == PROCESS_UP) &&
 		    !is_closed(w))

@@ -1,13 +1,28 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * One worker as all other files here see it: the deadline of its function, its
- * fence, its last word.
+ * One worker as all other files here see it: its number, the deadline of its
+ * function, its fence, its last word.
  * Called by: all other files of this room.
  * Locks: none here; the sink takes the cluster's.  The loop's thread.
  */
 #include "cluster/processes/processes.h"
 
 #include "base/reap.h"
+
+/* ---- the begin ---- */
+
+evc_status
+evc__process_rank(struct process *w, unsigned index)
+{
+	const evc_member_opts late = { .flags = EVC_AFTER_STOP |
+						EVC_BACKGROUND };
+	struct text t = evc__text_in(w->name, sizeof w->name);
+
+	w->rank = index;
+	w->ranked = true;
+	evc__text_fmt(&t, "worker %u", index);
+	return evc_hold_begin(w->p->scope, w->name, &late, &w->hold);
+}
 
 /* ---- the deadline ---- */
 
@@ -64,7 +79,7 @@ evc__process_over(struct process *w)
 		evc_hold_end(p->scope, w->hold);
 	w->hold = 0;
 	for (i = 0; i < p->n; i++)
-		if (p->workers[i].state != PROCESS_OVER)
+		if (p->workers[i]->state != PROCESS_OVER)
 			return;
 	p->ended = true;
 	/* The message ends the engine: the caller has p still in hand. */

@@ -30,8 +30,10 @@ op_close(evc_engine *engine)
 
 	if (p == NULL)
 		return;
-	for (i = 0; i < p->n && p->workers != NULL; i++)
-		evc__kept_clear(&p->workers[i].kept);
+	for (i = 0; i < p->n_made; i++) {
+		evc__kept_clear(&p->workers[i]->kept);
+		sync_free(p->workers[i]);
+	}
 	evc__processes_program_free(p);
 	sync_free(p->workers);
 	sync_free(p->scratch);
@@ -39,44 +41,34 @@ op_close(evc_engine *engine)
 	sync_free(p);
 }
 
-/* A member of the scope, so that reports name a worker that stays.  The cluster
-   itself keeps the joins of its scope waiting, on every engine. */
-static evc_status
-rank_process(struct process *w, unsigned index)
+static struct process *
+make_process(struct processes *p, unsigned i)
 {
-	const evc_member_opts late = { .flags = EVC_AFTER_STOP |
-						EVC_BACKGROUND };
-	struct text t = evc__text_in(w->name, sizeof w->name);
+	struct process *w = sync_alloc(1, sizeof *w);
 
-	w->rank = index;
-	w->ranked = true;
-	evc__text_fmt(&t, "worker %u", index);
-	return evc_hold_begin(w->p->scope, w->name, &late, &w->hold);
+	if (w == NULL)
+		return NULL;
+	w->p = p;
+	w->index = i;
+	w->kept.n_all = &p->notes.n_kept;
+	w->pidfd = w->data.fd = w->control.fd = w->output.fd = -1;
+	ev_init(&w->deadline, evc__process_overdue);
+	ev_init(&w->end, evc__process_on_end);
+	ev_timer_init(&w->ask, evc__process_on_ask, ASK_EVERY, ASK_EVERY);
+	w->deadline.data = w->end.data = w->ask.data = w;
+	return w;
 }
 
-/* In memory alone. */
+/* Memory for workers below n. 0, or refused. */
 static evc_status
-make_workers(struct processes *p)
+make_workers(struct processes *p, unsigned n)
 {
-	unsigned i;
-
-	p->workers = sync_alloc(p->n, sizeof *p->workers);
-	p->scratch = sync_alloc(1, SCRATCH);
-	if (p->workers == NULL || p->scratch == NULL)
-		return evc_refuse(-EVC_RESOURCE_EXHAUSTED,
-				  "processes: no memory for %u workers", p->n);
-	for (i = 0; i < p->n; i++) {
-		struct process *w = &p->workers[i];
-
-		w->p = p;
-		w->index = i;
-		w->kept.n_all = &p->notes.n_kept;
-		w->pidfd = w->data.fd = w->control.fd = w->output.fd = -1;
-		ev_init(&w->deadline, evc__process_overdue);
-		ev_init(&w->end, evc__process_on_end);
-		ev_timer_init(&w->ask, evc__process_on_ask, ASK_EVERY,
-			      ASK_EVERY);
-		w->deadline.data = w->end.data = w->ask.data = w;
+	for (; p->n_made < n; p->n_made++) {
+		p->workers[p->n_made] = make_process(p, p->n_made);
+		if (p->workers[p->n_made] == NULL)
+			return evc_refuse(-EVC_RESOURCE_EXHAUSTED,
+					  "processes: no memory for %u workers",
+					  n);
 	}
 	return 0;
 }
@@ -90,7 +82,7 @@ rank_processes(struct processes *p)
 	unsigned i;
 
 	for (i = 0; i < p->n && st == 0; i++)
-		st = rank_process(&p->workers[i], i);
+		st = evc__process_rank(p->workers[i], i);
 	return st;
 }
 
@@ -99,9 +91,9 @@ end_holds(struct processes *p)
 {
 	unsigned i;
 
-	for (i = 0; i < p->n && p->workers != NULL; i++)
-		if (p->workers[i].hold != 0)
-			evc_hold_end(p->scope, p->workers[i].hold);
+	for (i = 0; i < p->n; i++)
+		if (p->workers[i]->hold != 0)
+			evc_hold_end(p->scope, p->workers[i]->hold);
 }
 
 static evc_status
@@ -109,13 +101,13 @@ make_processes(struct processes *p, const evc_engine_env *env)
 {
 	evc_status st;
 
-	if (!evc__uri_number(env->place, PROCESSES_MOST, &p->n))
+	if (!evc__uri_number(env->place, PROCESSES_MOST, &p->n_wanted))
 		return evc_refuse(-EVC_INVALID_ARGUMENT,
 				  "processes://%s: the number of processes is "
 				  "1 to %d, or left out",
 				  env->place, PROCESSES_MOST);
-	if (p->n == 0)
-		p->n = evc__cpus(PROCESSES_MOST);
+	if (p->n_wanted == 0)
+		p->n_wanted = evc__cpus(PROCESSES_MOST);
 	p->scope = env->scope;
 	p->reactor = env->reactor;
 	p->loop = env->loop;
@@ -127,11 +119,17 @@ make_processes(struct processes *p, const evc_engine_env *env)
 	p->generation = env->generation != 0 ? env->generation : sync_real();
 	p->max_frame = env->max_frame < UINT32_MAX ? env->max_frame :
 						     UINT32_MAX - 1;
+	p->workers = sync_alloc(PROCESSES_MOST, sizeof *p->workers);
+	p->scratch = sync_alloc(1, SCRATCH);
+	if (p->workers == NULL || p->scratch == NULL)
+		return evc_refuse(-EVC_RESOURCE_EXHAUSTED,
+				  "processes: no memory");
 	p->hear = evc__process_hear;
 	p->on_io = evc__process_on_io;
 	st = evc__processes_program(p, env->options);
 	if (st == 0)
-		st = make_workers(p);
+		st = make_workers(p, p->n_wanted);
+	p->n = p->n_made;
 	return st;
 }
 
@@ -173,6 +171,16 @@ op_open(const evc_engine_env *env, evc_engine **ret_engine)
 	return st;
 }
 
+static evc_status
+op_resize(evc_engine *engine, unsigned n)
+{
+	evc_status st = make_workers(processes_of(engine), n);
+
+	if (st == 0)
+		evc__notes_resize(engine, n);
+	return st;
+}
+
 /* ---- the loop's thread ---- */
 
 static void
@@ -181,21 +189,21 @@ op_answer(evc_engine *engine, unsigned worker, const evc_engine_answer *a)
 	struct processes *p = processes_of(engine);
 
 	if (worker < p->n)
-		evc__process_answer(&p->workers[worker], a);
+		evc__process_answer(p->workers[worker], a);
 }
 
 static void
 op_rank(evc_engine *engine, unsigned worker, unsigned index)
 {
 	struct processes *p = processes_of(engine);
-	struct process *w = worker < p->n ? &p->workers[worker] : NULL;
+	struct process *w = worker < p->n ? p->workers[worker] : NULL;
 	evc_status st;
 
 	if (w == NULL || w->ranked || w->state != PROCESS_WAITS)
 		return;
 	/* Without memory the worker has no member, and a report does not name
 	   it. */
-	st = rank_process(w, index);
+	st = evc__process_rank(w, index);
 	(void)st;
 	if (p->running)
 		evc__processes_spawn(p);
@@ -226,4 +234,5 @@ const evc_engine_ops evc__engine_processes = {
 	.answer = op_answer,
 	.until = op_until,
 	.rank = op_rank,
+	.resize = op_resize,
 };

@@ -93,6 +93,8 @@ struct process {
 	bool talks;             /* a thread of the worker reads the control
 				   stream */
 	bool leaving;           /* the worker was told to end */
+	bool dismissed;         /* the cluster has let the worker go */
+	uint64_t leave_ns;      /* latest end of a dismissed worker */
 	bool of_use;            /* a function has come to its end */
 	bool settled;           /* the worker's end is not its function's
 				   fault */
@@ -141,8 +143,11 @@ struct processes {
 	char *path;             /* of the program */
 	char **argv, **environment; /* of the program; environment[0] is set for
 				       each start */
-	unsigned n;
-	struct process *workers;
+	struct process **workers; /* PROCESSES_MOST places: the loop looks at
+				     those below n, resize at others */
+	/* ---- the cluster's lock, after the open ---- */
+	unsigned n_made;        /* workers with memory */
+	/* ---- set at open ---- */
 	/* hear.c: the number of bytes of a link that are done with; a link has
 	   bytes to read or room to write. */
 	size_t (*hear)(struct link *l, const unsigned char *p, size_t n);
@@ -153,6 +158,8 @@ struct processes {
 	struct on_loop on;
 	bool running;           /* the watchers run */
 	bool lost;              /* the loop is being destroyed */
+	unsigned n;             /* workers, never less than before */
+	unsigned n_wanted;      /* workers to be there */
 	bool left;              /* `leave` was heard */
 	bool ended;             /* all workers are over */
 	evc_task task;          /* lets the loop turn */
@@ -196,6 +203,9 @@ process_lives(struct process *w)
 
 /* ---- process.c ---- */
 
+/* The worker has this number in the cluster, and is a member of the scope.  0,
+   or refused: no member. */
+evc_status evc__process_rank(struct process *w, unsigned index);
 /* The oldest function has begun: its deadline counts from now. */
 void evc__process_begun(struct process *w);
 void evc__process_deadline_stop(struct process *w);
@@ -205,6 +215,17 @@ void evc__process_fence(struct process *w, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 /* The worker lives no more; after the last one the engine ends. */
 void evc__process_over(struct process *w);
+
+/* ---- resize.c ---- */
+
+/* There should be n workers; more, up to `most`, were wanted before. */
+void evc__processes_resize(struct processes *p, unsigned n, unsigned most);
+/* A worker beyond the number leaves if the cluster has nothing for it. */
+void evc__process_try_leave(struct process *w);
+/* A dismissed worker has no process any more. */
+void evc__process_has_left(struct process *w);
+/* The worker is told to end. */
+void evc__process_send_leave(struct process *w);
 
 /* ---- program.c ---- */
 

@@ -200,7 +200,7 @@ welcome_process(struct process *w, struct ends *e)
 	w->born_ns = sync_mono();
 	w->ping_ns = w->closed_ns = w->answered = 0;
 	w->was_up = w->talks = w->leaving = w->settled = w->begun = false;
-	w->of_use = w->asks = false;
+	w->of_use = w->asks = w->dismissed = false;
 	w->why[0] = '\0';
 	w->n_taken = w->first_taken = 0;
 	w->back_upto = 0;
@@ -287,8 +287,10 @@ evc__processes_spawn(struct processes *p)
 	if (p->left || p->lost)
 		return;
 	for (i = 0; i < p->n; i++) {
-		struct process *w = &p->workers[i];
+		struct process *w = p->workers[i];
 
+		if (w->state == PROCESS_WAITS)
+			evc__process_try_leave(w);
 		if (w->state != PROCESS_WAITS || !w->ranked)
 			continue;
 		/* 0: never started. */

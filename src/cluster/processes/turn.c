@@ -34,7 +34,7 @@ do_cancel(struct processes *p, uint64_t upto)
 		return;
 	p->cancelled_upto = upto;
 	for (i = 0; i < p->n; i++) {
-		struct process *w = &p->workers[i];
+		struct process *w = p->workers[i];
 
 		if (is_alive(w) && w->n_taken > 0 &&
 		    process_taken(w, 0)->n <= upto)
@@ -63,7 +63,7 @@ do_ones(struct processes *p, const uint64_t *ones, size_t n)
 	size_t i;
 
 	for (i = 0; i + 1 < n; i += 2) {
-		struct process *w = ones[i] < p->n ? &p->workers[ones[i]] :
+		struct process *w = ones[i] < p->n ? p->workers[ones[i]] :
 						     NULL;
 		struct taken *t = w != NULL && is_alive(w) ?
 					  taken_at(w, ones[i + 1]) :
@@ -83,8 +83,8 @@ do_forgets(struct processes *p, const uint64_t *ids, size_t n)
 	size_t k;
 
 	for (i = 0; i < p->n; i++)
-		for (k = 0; k < n && p->workers[i].kept.by_id.n > 0; k++) {
-			struct process *w = &p->workers[i];
+		for (k = 0; k < n && p->workers[i]->kept.by_id.n > 0; k++) {
+			struct process *w = p->workers[i];
 
 			if (!evc__kept_drop(&w->kept, ids[k]))
 				continue;
@@ -99,7 +99,7 @@ do_kills(struct processes *p, const uint64_t *kills)
 	unsigned i;
 
 	for (i = 0; i < p->n; i++) {
-		struct process *w = &p->workers[i];
+		struct process *w = p->workers[i];
 
 		if (!(kills[i / 64] >> i % 64 & 1) || !is_alive(w))
 			continue;
@@ -122,10 +122,10 @@ on_grace(struct ev_loop *ev, struct ev_timer *timer, int events)
 	if (on_loop_inherited(&p->on))
 		return;
 	for (i = 0; i < p->n; i++) {
-		if (!is_alive(&p->workers[i]))
+		if (!is_alive(p->workers[i]))
 			continue;
-		evc__link_read(&p->workers[i].data, true);
-		evc__process_fence(&p->workers[i],
+		evc__link_read(&p->workers[i]->data, true);
+		evc__process_fence(p->workers[i],
 				   "was killed: it did not end within %.1f s",
 				   (double)p->grace_ns / 1e9);
 	}
@@ -149,14 +149,11 @@ do_leave(struct processes *p)
 		ev_timer_start(p->ev, &p->grace);
 	}
 	for (i = 0; i < p->n; i++) {
-		struct process *w = &p->workers[i];
+		struct process *w = p->workers[i];
 
 		if (is_alive(w)) {
-			w->leaving = true;
-			if (evc__frame_put_bare(&w->data.out.own, FRAME_LEAVE) < 0)
-				evc__process_fence(w, "was killed: %s",
-						   evc_last_error());
-			evc__link_flush(&w->data);
+			if (!w->leaving)
+				evc__process_send_leave(w);
 		} else if (w->state == PROCESS_WAITS)
 			evc__process_over(w);
 	}
@@ -183,7 +180,7 @@ evc__processes_off(struct on_loop *on, struct ev_loop *loop)
 	stop_timers(p);
 	ev_cleanup_stop(loop, &p->cleanup);
 	for (i = 0; i < p->n; i++) {
-		struct process *w = &p->workers[i];
+		struct process *w = p->workers[i];
 
 		evc__process_deadline_stop(w);
 		if (w->pid == 0)
@@ -226,8 +223,8 @@ lose_loop(struct processes *p)
 	p->lost = true;
 	p->sink->down(p->core, "the loop of the cluster was destroyed");
 	for (i = 0; i < p->n; i++)
-		if (p->workers[i].state != PROCESS_OVER)
-			evc__process_end_now(&p->workers[i], until);
+		if (p->workers[i]->state != PROCESS_OVER)
+			evc__process_end_now(p->workers[i], until);
 }
 
 static void
@@ -269,6 +266,15 @@ begin_turns(struct processes *p)
 }
 
 static void
+do_resize(struct processes *p, const struct asked *now)
+{
+	if (p->left || p->lost)
+		return;
+	evc__processes_resize(p, now->n_wanted, now->n_most);
+	evc__processes_spawn(p);
+}
+
+static void
 serve_asked(struct processes *p, const struct asked *now)
 {
 	do_cancel(p, now->cancel_upto);
@@ -277,6 +283,8 @@ serve_asked(struct processes *p, const struct asked *now)
 	do_forgets(p, now->forgets, now->n_forgets);
 	if (now->leave)
 		do_leave(p);
+	if (now->n_wanted > 0)
+		do_resize(p, now);
 	notes_look(&p->notes);
 	evc__processes_feed(p);
 }

@@ -6,6 +6,7 @@
  * A worker without a move between two looks is in a long function: its other
  * functions are given back, and its results told.  While a worker sleeps,
  * functions older than a look are given back in any case.
+ * This thread also starts the threads for a resize (start.c).
  * Called by: threads.c, as a thread's function.
  * Locks: seat.lock; watch_sleeps and watch_bell are atomic.
  */
@@ -46,7 +47,7 @@ look_at_seats(struct threads *e)
 	bool some = false, back = false;
 	unsigned i;
 
-	for (i = 0; i < e->n; i++)
+	for (i = 0; i < sync_load(&e->n); i++)
 		if (sync_load_sc(&e->seats[i]->holds) != 0) {
 			some = true;
 			back |= look_at_seat(e->seats[i]);
@@ -63,7 +64,8 @@ sleep_until_rung(struct threads *e)
 	uint32_t seen = sync_load_sc(&e->watch_bell);
 
 	sync_store_sc(&e->watch_sleeps, 1);
-	if (!look_at_seats(e) && sync_load_sc(&e->leaving) == 0)
+	if (!look_at_seats(e) && sync_load_sc(&e->leaving) == 0 &&
+	    sync_load_sc(&e->to_start) == 0)
 		sync_futex_wait(&e->watch_bell, seen, SYNC_FOREVER);
 	sync_store_sc(&e->watch_sleeps, 0);
 }
@@ -79,6 +81,8 @@ evc__threads_batch_watch(evc_coord *c, void *arg)
 	if (!evc__threads_may_go(e))
 		return 0;
 	while (sync_load_sc(&e->leaving) == 0) {
+		if (sync_load_sc(&e->to_start) != 0)
+			evc__threads_start_missing(e);
 		if (empty >= LOOKS)
 			sleep_until_rung(e);
 		seen = sync_load_sc(&e->watch_bell);

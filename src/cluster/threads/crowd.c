@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Sleep and wake-ups of the threads.  The head of threads.h says how no work is
+ * Sleep, wake-ups and ends of the threads.  The head of threads.h says how no work is
  * missed.
  * Called by: serve.c, batch_watch.c and threads.c.
  * Locks: threads.lock, below the cluster's; the beds and counters are atomic.
@@ -16,25 +16,67 @@ take_off(struct seat *s, uint32_t bed)
 	sync_store_sc(&s->bed, bed);
 }
 
+/* Lock held: the latest seat for any function; NULL: none. */
+static struct seat *
+lying_for_any(const struct threads *e)
+{
+	const struct list *n;
+
+	for (n = e->lying.prev; n != &e->lying; n = n->prev) {
+		struct seat *s = LIST_OF(n, struct seat, link);
+
+		if (!seat_is_extra(s))
+			return s;
+	}
+	return NULL;
+}
+
+/* Lock held: is the seat asleep?  Then the caller wakes the thread. */
+static bool
+rouse(struct seat *s)
+{
+	uint32_t bed = sync_load_relaxed(&s->bed);
+
+	if (bed == BED_LYING)
+		take_off(s, BED_WOKEN);
+	else if (bed == BED_LOST)
+		sync_store_sc(&s->bed, BED_WOKEN);
+	return bed == BED_LYING || bed == BED_LOST;
+}
+
+static void
+wake_one(struct threads *e, unsigned worker)
+{
+	struct seat *s = worker < sync_load(&e->n) ? e->seats[worker] : NULL;
+	bool slept;
+
+	if (s == NULL || sync_load_sc(&s->bed) == BED_UP)
+		return;
+	sync_lock(&e->lock);
+	slept = rouse(s);
+	sync_unlock(&e->lock);
+	if (slept)
+		sync_futex_wake_n(&s->bed, 1);
+}
+
 void
 evc__threads_wake(struct threads *e, int worker)
 {
 	struct seat *s = NULL;
 
-	if (sync_load_sc(&e->n_lying) == 0 ||
-	    (worker < 0 && sync_load_sc(&e->waking) != 0))
+	if (worker >= 0) {
+		wake_one(e, (unsigned)worker);
+		return;
+	}
+	if (sync_load_sc(&e->n_lying) == 0 || sync_load_sc(&e->waking) != 0)
 		return;
 	sync_lock(&e->lock);
-	if (worker >= 0) {
-		if ((unsigned)worker < e->n &&
-		    sync_load_relaxed(&e->seats[worker]->bed) == BED_LYING)
-			s = e->seats[worker];
-	} else if (!list_empty(&e->lying) && sync_load_sc(&e->waking) == 0) {
-		s = LIST_OF(e->lying.prev, struct seat, link);
+	if (sync_load_sc(&e->waking) == 0)
+		s = lying_for_any(e);
+	if (s != NULL) {
 		sync_store_sc(&e->waking, 1);
+		take_off(s, BED_CALLED);
 	}
-	if (s != NULL)
-		take_off(s, worker < 0 ? BED_CALLED : BED_WOKEN);
 	sync_unlock(&e->lock);
 	/* The seat stays: the engine is closed after this call of an operation,
 	   or of a living thread, has returned. */
@@ -43,16 +85,15 @@ evc__threads_wake(struct threads *e, int worker)
 }
 
 void
-evc__threads_wake_all(struct threads *e)
+evc__threads_wake_from(struct threads *e, unsigned first)
 {
-	unsigned i;
+	unsigned i, n = sync_load(&e->n);
 
 	sync_lock(&e->lock);
-	while (!list_empty(&e->lying))
-		take_off(LIST_OF(e->lying.next, struct seat, link), BED_WOKEN);
+	for (i = first; i < n; i++)
+		if (rouse(e->seats[i]))
+			sync_futex_wake_n(&e->seats[i]->bed, 1);
 	sync_unlock(&e->lock);
-	for (i = 0; i < e->n; i++)
-		sync_futex_wake_n(&e->seats[i]->bed, 1);
 }
 
 void
@@ -88,9 +129,19 @@ evc__seat_get_up(struct seat *s)
 void
 evc__seat_sleep(struct seat *s)
 {
-	while (sync_load_sc(&s->bed) == BED_LYING)
-		sync_futex_wait(&s->bed, BED_LYING, SYNC_FOREVER);
+	uint32_t bed;
+
+	while ((bed = sync_load_sc(&s->bed)) == BED_LYING || bed == BED_LOST)
+		sync_futex_wait(&s->bed, bed, SYNC_FOREVER);
 	evc__seat_get_up(s);
+}
+
+void
+evc__seat_lie_lost(struct seat *s)
+{
+	sync_lock(&s->e->lock);
+	sync_store_sc(&s->bed, BED_LOST);
+	sync_unlock(&s->e->lock);
 }
 
 /* ---- the batch watch ---- */
@@ -111,4 +162,20 @@ evc__batch_watch_mark(struct seat *s)
 	sync_store_sc(&s->holds, 1);
 	if (sync_load_sc(&s->e->watch_sleeps) != 0)
 		evc__batch_watch_ring(s->e);
+}
+
+void
+evc__seat_empty(struct seat *s)
+{
+	struct threads *e = s->e;
+
+	/* Another thread may already be on the seat when this one looks whether
+	   there has to be one. */
+	unsigned i = s->index;
+
+	sync_store_sc(&s->taken, 0);
+	if (i >= sync_load_sc(&e->n_wanted))
+		return;
+	sync_store_sc(&e->to_start, 1);
+	evc__batch_watch_ring(e);
 }

@@ -168,6 +168,15 @@ let_tasks_come(struct seat *s)
 	s->ahead = false;
 }
 
+/* A leaving worker was woken for any function: others rely on the wake-up. */
+static void
+pass_call_on(struct seat *s)
+{
+	if (s->called)
+		evc__threads_wake(s->e, EVC_ENGINE_ANY);
+	s->called = false;
+}
+
 static bool
 work_once(struct seat *s)
 {
@@ -180,8 +189,11 @@ work_once(struct seat *s)
 		return built;
 	let_tasks_come(s);
 	n = e->sink->take(e->core, s->index, s->tasks, most);
-	if (n == 0)
+	if (n == 0) {
+		if (seat_is_extra(s))
+			pass_call_on(s);
 		return built;
+	}
 	evc__seat_get_up(s);
 	if (s->called) {
 		s->called = false;
@@ -224,22 +236,41 @@ evc__threads_leave(struct threads *e)
 }
 
 static void
-leave_seat(struct seat *s)
+vacate_seat(struct seat *s)
 {
 	struct threads *e = s->e;
 
-	evc_progress("drops what it keeps");
-	evc__worker_free(s->w);
+	struct worker *w = s->w;
+
+	/* From here on without cancels. */
+	sync_lock(&e->lock);
 	s->w = NULL;
+	sync_unlock(&e->lock);
+	evc_progress("drops what it keeps");
+	evc__worker_free(w);
 	if (threads_inherited(e))
 		return;
 	evc_progress(NULL);
-	e->sink->gone(e->core, s->index, "it has ended", EVC_ENGINE_LEFT);
-	evc__threads_leave(e);
+	e->sink->gone(e->core, s->index,
+		      sync_load_sc(&e->leaving) != 0 ? "it has ended" :
+						       "it has left",
+		      EVC_ENGINE_LEFT);
+	evc__seat_empty(s);
 }
 
-/* A function has ended the thread.  The rest of the thread waits for the end:
-   an early end would be an error of the scope. */
+/* Is the thread to leave the seat? */
+static bool
+has_to_leave(struct seat *s)
+{
+	struct threads *e = s->e;
+
+	return sync_load_sc(&e->leaving) != 0 ||
+	       (seat_is_extra(s) && e->sink->leave(e->core, s->index));
+}
+
+/* A function has ended the thread.  The rest of the thread waits for the end,
+   without its seat when that is one too many: an early end would be an error of
+   the scope. */
 static void
 lose_seat(void *arg)
 {
@@ -258,9 +289,14 @@ lose_seat(void *arg)
 	e->sink->gone(e->core, s->index, "a function has ended its thread",
 		      EVC_ENGINE_DIED_RUNNING);
 	evc_progress(NULL);
+	for (evc__seat_lie_lost(s); !has_to_leave(s); evc__seat_lie_lost(s))
+		evc__seat_sleep(s);
+	vacate_seat(s);
+	if (threads_inherited(e))
+		return;
 	while (sync_load_sc(&e->leaving) == 0)
 		sync_futex_wait(&e->leaving, 0, SYNC_FOREVER);
-	leave_seat(s);
+	evc__threads_leave(e);
 }
 
 /* Not inlined: local variables must not stand beside a cleanup handler's. */
@@ -275,6 +311,8 @@ serve_seat(struct seat *s)
 				return;
 			continue;
 		}
+		if (has_to_leave(s))
+			break;
 		if (sync_load_relaxed(&s->bed) == BED_UP) {
 			evc_progress(NULL);
 			evc__seat_lie_down(s);
@@ -283,25 +321,30 @@ serve_seat(struct seat *s)
 		}
 	}
 	evc__seat_get_up(s);
+	pass_call_on(s);
 }
 
 evc_status
 evc__threads_worker(evc_coord *c, void *seat)
 {
 	struct seat *s = seat;
+	struct threads *e = s->e;
 	char where[32];
 	struct text t = evc__text_in(where, sizeof where);
 
 	(void)c;
 	if (!evc__threads_may_go(s->e))
 		return 0;
-	evc__exec_of = s->e->core;
+	evc__exec_of = e->core;
 	evc__text_fmt(&t, "tid %d", evc__tid());
-	s->e->sink->up(s->e->core, s->index, NULL, where);
+	e->sink->up(s->e->core, s->index, NULL, where);
 	pthread_cleanup_push(lose_seat, s);
 	serve_seat(s);
 	pthread_cleanup_pop(0);
-	if (!threads_inherited(s->e))
-		leave_seat(s);
+	if (threads_inherited(e))
+		return 0;
+	vacate_seat(s);
+	if (!threads_inherited(e))
+		evc__threads_leave(e);
 	return 0;
 }

@@ -4,7 +4,7 @@
  * calls.
  * Called by: the cluster, by evc__engine_threads.
  * Locks: the cluster's lock is held in all operations but open and close;
- * seat.lock in update_variable().
+ * threads.lock in engine_cancel().
  */
 #include "cluster/threads/threads.h"
 
@@ -12,69 +12,14 @@
 #include "base/text.h"
 #include "wire/uri.h"
 
-/* A function finds the updates of all functions that have succeeded before:
-   results with updates wait no longer, on any seat. */
-static void
-make_updates(struct threads *e)
-{
-	unsigned i;
-
-	for (i = 0; i < e->n && sync_load_sc(&e->n_unmade) > 0; i++) {
-		struct seat *s = e->seats[i];
-
-		if (sync_load_sc(&s->unmade) == 0)
-			continue;
-		sync_lock(&s->lock);
-		evc__seat_flush(s);
-		sync_unlock(&s->lock);
-	}
-}
-
-static evc_status
-update_variable(void *arg, const evc_engine_update *u, double *ret_now,
-		evc_value *ret_value)
-{
-	struct seat *s = arg;
-
-	make_updates(s->e);
-	return s->e->sink->variable(s->e->core, s->index, u, ret_now,
-				    ret_value);
-}
-
 /* ---- memory ---- */
-
-static struct seat *
-seat_new(struct threads *e, unsigned i, const evc_engine_env *env)
-{
-	struct seat *s = sync_alloc_aligned(64, sizeof *s);
-	struct worker_env we = {
-		.coord = e->scope,
-		.functions = env->functions,
-		.n_functions = env->n_functions,
-		.index = i,
-		.generation = e->generation,
-		.variable = update_variable,
-		.arg = s,
-	};
-
-	if (s == NULL || evc__worker_new(&we, &s->w) < 0) {
-		sync_free(s);
-		return NULL;
-	}
-	s->e = e;
-	s->index = i;
-	s->window = 1;
-	sync_lock_init(&s->lock);
-	list_init(&s->link);
-	return s;
-}
 
 static void
 threads_free(struct threads *e)
 {
 	unsigned i;
 
-	for (i = 0; i < e->n; i++) {
+	for (i = 0; i < sync_load(&e->n); i++) {
 		/* NULL after the thread's end. */
 		evc__worker_free(e->seats[i]->w);
 		sync_lock_destroy(&e->seats[i]->lock);
@@ -89,6 +34,7 @@ static struct threads *
 threads_new(const evc_engine_env *env, unsigned n)
 {
 	struct threads *e = sync_alloc(1, sizeof *e);
+	unsigned i;
 
 	if (e == NULL || !evc__fork_watch()) {
 		sync_free(e);
@@ -101,13 +47,14 @@ threads_new(const evc_engine_env *env, unsigned n)
 	e->generation = env->generation != 0 ? env->generation : sync_real();
 	sync_lock_init(&e->lock);
 	list_init(&e->lying);
-	e->seats = sync_alloc(n, sizeof(struct seat *));
-	for (; e->seats != NULL && e->n < n; e->n++) {
-		e->seats[e->n] = seat_new(e, e->n, env);
-		if (e->seats[e->n] == NULL)
+	e->functions = env->functions;
+	e->n_functions = env->n_functions;
+	sync_store_relaxed(&e->n_wanted, n);
+	e->seats = sync_alloc(THREADS_MOST, sizeof(struct seat *));
+	for (i = 0; e->seats != NULL && i < n; i++)
+		if (!evc__threads_add_seat(e))
 			break;
-	}
-	if (e->n == n)
+	if (i == n)
 		return e;
 	threads_free(e);
 	return NULL;
@@ -137,26 +84,17 @@ announce_seats(const evc_engine_env *env, unsigned n)
 static evc_status
 start_seats(struct threads *e)
 {
-	/* The cluster itself keeps the joins of its scope waiting, on every
-	   engine. */
 	evc_member_opts o = { .flags = EVC_BACKGROUND };
 	evc_status st = 0;
-	char name[48];
-	struct text t;
 	unsigned i;
 
-	for (i = 0; st == 0 && i < e->n; i++) {
-		t = evc__text_in(name, sizeof name);
-		evc__text_fmt(&t, "worker %u", i);
-		sync_add(&e->n_live, 1);
-		st = evc_thread_start(e->scope, name, evc__threads_worker,
-				      e->seats[i], &o, NULL);
-	}
-	if (st == 0) {
-		sync_add(&e->n_live, 1);
-		st = evc_thread_start(e->scope, "batch watch", evc__threads_batch_watch,
-				      e, &o, NULL);
-	}
+	for (i = 0; st == 0 && i < sync_load(&e->n); i++)
+		st = evc__seat_start(e->seats[i]);
+	if (st < 0)
+		return st;
+	sync_add(&e->n_live, 1);
+	st = evc_thread_start(e->scope, "batch watch", evc__threads_batch_watch,
+			      e, &o, NULL);
 	if (st < 0)
 		sync_sub(&e->n_live, 1);
 	return st;
@@ -223,10 +161,11 @@ engine_cancel(evc_engine *engine, uint64_t upto)
 	struct threads *e = threads_of(engine);
 	unsigned i;
 
-	/* After leave no function runs, and workers are freed; leave and cancel
-	   come under the cluster's lock. */
-	for (i = 0; i < e->n && sync_load(&e->leaving) == 0; i++)
-		evc__worker_cancel(e->seats[i]->w, upto);
+	sync_lock(&e->lock);
+	for (i = 0; i < sync_load(&e->n); i++)
+		if (e->seats[i]->w != NULL)
+			evc__worker_cancel(e->seats[i]->w, upto);
+	sync_unlock(&e->lock);
 }
 
 static void
@@ -234,8 +173,26 @@ engine_cancel_one(evc_engine *engine, unsigned worker, uint64_t n)
 {
 	struct threads *e = threads_of(engine);
 
-	if (worker < e->n && sync_load(&e->leaving) == 0)
+	sync_lock(&e->lock);
+	if (worker < sync_load(&e->n) && e->seats[worker]->w != NULL)
 		evc__worker_cancel_one(e->seats[worker]->w, n);
+	sync_unlock(&e->lock);
+}
+
+static evc_status
+engine_resize(evc_engine *engine, unsigned n)
+{
+	struct threads *e = threads_of(engine);
+
+	while (sync_load(&e->n) < n)
+		if (!evc__threads_add_seat(e))
+			return evc_refuse(-EVC_RESOURCE_EXHAUSTED,
+					  "no memory for %u worker threads", n);
+	sync_store_sc(&e->n_wanted, n);
+	evc__threads_wake_from(e, n);
+	sync_store_sc(&e->to_start, 1);
+	evc__batch_watch_ring(e);
+	return 0;
 }
 
 static void
@@ -247,7 +204,7 @@ engine_leave(evc_engine *engine)
 	   engine stays during this call. */
 	sync_store_sc(&e->leaving, 1);
 	sync_futex_wake(&e->leaving);
-	evc__threads_wake_all(e);
+	evc__threads_wake_from(e, 0);
 	evc__batch_watch_ring(e);
 }
 
@@ -268,4 +225,5 @@ const evc_engine_ops evc__engine_threads = {
 	.cancel_one = engine_cancel_one,
 	.leave = engine_leave,
 	.close = engine_close,
+	.resize = engine_resize,
 };

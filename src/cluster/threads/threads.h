@@ -25,6 +25,10 @@
  * So a burst of functions costs one system call, and none when no worker
  * sleeps.
  *
+ * A seat beyond the number of workers is left by its thread, and stays for the
+ * next one.  The batch watch starts threads for empty seats: an operation of the
+ * engine may not.
+ *
  * In comments `seat` is seat.lock, `lock` is threads.lock, `thread` the seat's
  * thread alone.
  */
@@ -50,15 +54,19 @@ enum {
 	BED_UP,
 	BED_LYING, /* asleep, or about to sleep */
 	BED_WOKEN, /* woken, and not up yet */
-	BED_CALLED /* woken for any function, and not up yet */
+	BED_CALLED, /* woken for any function, and not up yet */
+	BED_LOST /* a function has ended the thread, which waits to leave */
 };
 
 struct seat {
 	/* creation */
 	struct threads *e;
 	unsigned index;
-	struct worker *w;     /* creation; the thread frees it at its end, then
-				 NULL */
+	struct worker *w;     /* threads.lock for writes: freed by the thread at
+				 its end, then NULL; read by the thread, and by
+				 others under the lock */
+	_Atomic uint32_t taken; /* atomic: batch watch -> thread, which clears
+				   the word: the seat has a thread */
 
 	/* ---- the thread's ---- */
 	unsigned window;      /* thread: functions to take at a time */
@@ -96,8 +104,13 @@ struct threads {
 	void *core;
 	uint64_t generation;      /* of the fencing token: grows from one run of
 				     a program to the next */
-	unsigned n;
-	struct seat **seats;
+	const evc_function *functions;
+	unsigned n_functions;
+	struct seat **seats;      /* THREADS_MOST places */
+	/* atomic: resize -> all: seats, never less than before */
+	_Atomic uint32_t n;
+	/* atomic: resize -> all: seats for workers; others become empty */
+	_Atomic uint32_t n_wanted;
 	unsigned fork_generation; /* creation: the process of the engine */
 
 	_Atomic uint32_t go;      /* atomic: GO_...: open -> threads, slept
@@ -116,6 +129,9 @@ struct threads {
 	_Atomic uint32_t watch_sleeps, watch_bell;
 
 	_Atomic uint32_t n_unmade; /* atomic: seats that are `unmade` */
+	/* atomic: any -> batch watch: a seat may need a thread */
+	_Atomic uint32_t to_start;
+	uint64_t start_ns;        /* batch watch: no start before; 0: any time */
 };
 
 extern const evc_engine_ops evc__engine_threads;
@@ -138,16 +154,22 @@ threads_inherited(const struct threads *e)
 
 /* This worker, or any, may find work.  Any thread. */
 void evc__threads_wake(struct threads *e, int worker);
-void evc__threads_wake_all(struct threads *e);
+/* The seats from this one on look whether they are to leave. */
+void evc__threads_wake_from(struct threads *e, unsigned first);
 /* The seat has found no work, and looks once more before its sleep. */
 void evc__seat_lie_down(struct seat *s);
 /* If the seat has lain down: the seat works again, or was woken. */
 void evc__seat_get_up(struct seat *s);
 /* Sleep until the seat is woken. */
 void evc__seat_sleep(struct seat *s);
+/* The seat's thread can run nothing more, and looks whether to leave the seat,
+   before evc__seat_sleep. */
+void evc__seat_lie_lost(struct seat *s);
 /* The seat holds a batch: the batch watch looks at it from now on. */
 void evc__batch_watch_mark(struct seat *s);
 void evc__batch_watch_ring(struct threads *e);
+/* The last touch of the seat by its thread. */
+void evc__seat_empty(struct seat *s);
 
 /* ---- serve.c: members ---- */
 
@@ -160,6 +182,22 @@ void evc__seat_give_back(struct seat *s);
 bool evc__threads_may_go(struct threads *e);
 /* The last call of a thread, which touches the engine no more. */
 void evc__threads_leave(struct threads *e);
+
+/* ---- start.c ---- */
+
+/* A seat beyond the number of workers. */
+static inline bool
+seat_is_extra(const struct seat *s)
+{
+	return s->index >= sync_load_sc(&s->e->n_wanted);
+}
+
+/* The next seat, without a thread; false: no memory. */
+bool evc__threads_add_seat(struct threads *e);
+/* A thread for the seat. */
+evc_status evc__seat_start(struct seat *s);
+/* Batch watch: threads for empty seats. */
+void evc__threads_start_missing(struct threads *e);
 
 /* ---- batch_watch.c ---- */
 
