@@ -22,6 +22,8 @@
  *   v        const evc_value *            evc_value *
  *   *        -                            nothing: any value is accepted
  *   r        evc_remote *                 -
+ *   R        evc_remote *const *, size_t: -
+ *            an array of remotes
  *   w        const evc_per_worker *       evc_local **, in a function alone
  *   [ ]      an array of the formats      the same; "..." before the ] says
  *            inside                       that there may be more elements
@@ -83,7 +85,9 @@ enum {
  *            keeps nothing alive: the remote or per-worker value must still
  *            exist when the packed value is scheduled or fetched.
  * Returns:   0; -EVC_INVALID_ARGUMENT for a wrong format, for one deeper than
- *            EVC_VALUE_DEPTH, and for "v" with bytes that are no value;
+ *            EVC_VALUE_DEPTH, for "v" with bytes that are no value, and for
+ *            NULL in place of a remote or of the bytes or remotes of a count
+ *            that is not 0;
  *            -EVC_FAILED_PRECONDITION for a remote of a fork child's parent;
  *            -EVC_RESOURCE_EXHAUSTED.
  * Since:     0.1

@@ -61,11 +61,14 @@ check_letter(struct check *k)
 
 	if (strchr(both, c) != NULL || (c == '*' && unpack) ||
 	    (c == 'w' && (k->flags & FORMAT_REFS)) ||
-	    (c == 'r' && (k->flags & FORMAT_REFS) && !unpack)) {
+	    ((c == 'r' || c == 'R') && (k->flags & FORMAT_REFS) && !unpack)) {
+		/* R is an array. */
+		if (c == 'R' && k->depth == EVC_VALUE_DEPTH)
+			return refuse_at(k, "this is too deep");
 		k->at++;
 		return 0;
 	}
-	if (c == '*' || c == 'r' || c == 'w')
+	if (c == '*' || c == 'r' || c == 'R' || c == 'w')
 		evc__text_fmt(&t, "%c cannot stand here", c);
 	else if (c >= ' ' && c <= '~')
 		evc__text_fmt(&t, "%c is no type", c);

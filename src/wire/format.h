@@ -12,7 +12,7 @@
 enum {
 	FORMAT_PACK = 1 << 0,
 	FORMAT_UNPACK = 1 << 1,
-	FORMAT_REFS = 1 << 2 /* "r" and "w" to pack, "w" to unpack */
+	FORMAT_REFS = 1 << 2 /* "r", "R" and "w" to pack, "w" to unpack */
 };
 
 struct format_key {

@@ -89,35 +89,65 @@ pack_value(struct pack *k, const evc_value *v)
 	return 0;
 }
 
-static evc_status
-pack_ref(struct pack *k, bool per_worker)
+static void
+add_ref(struct pack *k, bool per_worker, uint32_t serial, uint64_t id)
 {
-	evc_per_worker *p = NULL;
-	evc_remote *r = NULL;
 	unsigned char bytes[REF_BYTES];
-	evc_status st = 0;
+
+	evc__walk_put_ref(bytes, per_worker, serial, id);
+	grow_add(&k->to, bytes, sizeof(bytes));
+}
+
+static evc_status
+pack_remote(struct pack *k, evc_remote *r)
+{
 	uint32_t serial;
 	uint64_t id;
+	evc_status st;
 
-	if (per_worker)
-		p = va_arg(k->ap, evc_per_worker *);
-	else
-		r = va_arg(k->ap, evc_remote *);
-	if (p == NULL && r == NULL)
+	if (r == NULL)
 		return refuse_at(k, -EVC_INVALID_ARGUMENT,
-				 per_worker ? "a per-worker value that is NULL"
-					    : "a remote that is NULL");
-	if (per_worker)
-		k->refs->per_worker(p, &serial, &id);
-	else
-		st = k->refs->remote(r, &serial, &id);
+				 "a remote that is NULL");
+	st = k->refs->remote(r, &serial, &id);
 	if (st < 0)
 		return refuse_at(k, st,
 				 st == -EVC_FAILED_PRECONDITION
 					 ? "a remote of a fork child's parent"
 					 : "no memory");
-	evc__walk_put_ref(bytes, per_worker, serial, id);
-	grow_add(&k->to, bytes, sizeof(bytes));
+	add_ref(k, false, serial, id);
+	return 0;
+}
+
+static evc_status
+pack_remotes(struct pack *k, evc_remote *const *r, size_t n)
+{
+	unsigned char head[HEAD_MOST];
+	evc_status st = 0;
+	size_t i;
+
+	if (r == NULL && n > 0)
+		return refuse_at(k, -EVC_INVALID_ARGUMENT, "remotes at NULL");
+	if (!evc__is_length(n))
+		return refuse_at(k, -EVC_RESOURCE_EXHAUSTED,
+				 "an array of 2^32 remotes or more");
+	grow_add(&k->to, head,
+		 evc__put_length(head, EVC_VALUE_ARRAY, (uint32_t)n));
+	for (i = 0; i < n && st == 0; i++)
+		st = pack_remote(k, r[i]);
+	return st;
+}
+
+static evc_status
+pack_per_worker(struct pack *k, const evc_per_worker *p)
+{
+	uint32_t serial;
+	uint64_t id;
+
+	if (p == NULL)
+		return refuse_at(k, -EVC_INVALID_ARGUMENT,
+				 "a per-worker value that is NULL");
+	k->refs->per_worker(p, &serial, &id);
+	add_ref(k, true, serial, id);
 	return 0;
 }
 
@@ -199,6 +229,7 @@ static evc_status
 pack_letter(struct pack *k)
 {
 	unsigned char small[HEAD_MOST];
+	evc_remote *const *r;
 	const char *s;
 	const void *p;
 
@@ -217,9 +248,13 @@ pack_letter(struct pack *k)
 	case 'v':
 		return pack_value(k, va_arg(k->ap, const evc_value *));
 	case 'r':
-		return pack_ref(k, false);
+		return pack_remote(k, va_arg(k->ap, evc_remote *));
+	case 'R':
+		r = va_arg(k->ap, evc_remote *const *);
+		return pack_remotes(k, r, va_arg(k->ap, size_t));
 	case 'w':
-		return pack_ref(k, true);
+		return pack_per_worker(k, va_arg(k->ap,
+						 const evc_per_worker *));
 	default:
 		grow_add(&k->to, small,
 			 evc__put_letter(small, *k->at, &k->ap));

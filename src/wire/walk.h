@@ -68,7 +68,7 @@ struct unpack_env {
 evc_status evc__unpack(const evc_value *value, const struct unpack_env *env,
 		       const char *format, va_list ap);
 struct spare;
-/* refs: for "r" and "w"; NULL: both are refused. spare: memory for a large
+/* refs: for "r", "R" and "w"; NULL: all are refused. spare: memory for a large
    value; NULL: new memory alone. */
 evc_status evc__pack(evc_value *ret_value, const struct pack_refs *refs,
 		     struct spare *spare, const char *format, va_list ap);

@@ -149,6 +149,126 @@ START_TEST(results_that_are_too_deep_in_their_places)
 }
 END_TEST
 
+/* ---- arrays of remotes ---- */
+
+#define MANY 10000
+
+static evc_status
+sum_of(const evc_value *all, size_t *ret_n, int64_t *ret_sum)
+{
+	evc_value e;
+	size_t at = 0;
+	int64_t n;
+
+	*ret_n = evc_value_count(all);
+	*ret_sum = 0;
+	while (evc_value_next(all, &at, NULL, &e)) {
+		if (evc_unpack(&e, "[I]", &n) < 0)
+			return -EVC_INVALID_ARGUMENT;
+		*ret_sum += n;
+	}
+	return 0;
+}
+
+START_TEST(an_array_of_remotes)
+{
+	static evc_remote *r[MANY];
+	evc_remote *around = NULL;
+	evc_value v, all, result;
+	struct stage s;
+	int64_t sum;
+	size_t n;
+	int i;
+
+	begin(&s);
+	for (i = 0; i < MANY; i++)
+		OK(evc_schedule_pack(s.cl, "echo", NULL, &r[i], "[[i]]", i));
+	/* As an argument, beside others ... */
+	OK(evc_schedule_pack(s.cl, "echo", NULL, &around, "[{all:R n:U}]", r,
+			     (size_t)MANY, (uint64_t)MANY));
+	OK(evc_remote_fetch(around, INFINITY, &result));
+	OK(evc_unpack(&result, "{all:v n:U}", &all, &(uint64_t){ 0 }));
+	OK(sum_of(&all, &n, &sum));
+	ck_assert_uint_eq(n, MANY);
+	ck_assert_int_eq(sum, (int64_t)MANY * (MANY - 1) / 2);
+	/* ... and as all of a value, of which some are there twice. */
+	r[1] = r[0];
+	OK(evc_pack(&v, "R", r, (size_t)3));
+	ck_assert_uint_eq(evc_value_type(&v), EVC_VALUE_ARRAY);
+	OK(evc_fetch(s.cl, &v, INFINITY, &all));
+	OK(sum_of(&all, &n, &sum));
+	ck_assert_uint_eq(n, 3);
+	ck_assert_int_eq(sum, 2);
+	evc_value_free(&all);
+	evc_value_free(&v);
+	evc_remote_free(around);
+	r[1] = NULL;
+	for (i = 0; i < MANY; i++)
+		evc_remote_free(r[i]);
+	end(&s);
+}
+END_TEST
+
+START_TEST(an_array_without_remotes)
+{
+	evc_remote *none[1] = { NULL };
+	evc_value v;
+
+	OK(evc_pack(&v, "[R i]", none, (size_t)0, 7));
+	ck_assert_uint_eq(v.size, 3);
+	OK(evc_unpack(&v, "[[] i]", &(int){ 0 }));
+	evc_value_free(&v);
+	OK(evc_pack(&v, "R", NULL, (size_t)0));
+	ck_assert_uint_eq(evc_value_count(&v), 0);
+	ck_assert_uint_eq(evc_value_type(&v), EVC_VALUE_ARRAY);
+	evc_value_free(&v);
+}
+END_TEST
+
+START_TEST(arrays_of_remotes_that_are_refused)
+{
+	char deep[2 * EVC_VALUE_DEPTH + 2] = "";
+	struct stage s, other;
+	evc_remote *r[3] = { NULL };
+	evc_value v = { NULL, 0 }, result;
+
+	begin(&s);
+	begin(&other);
+	OK(evc_schedule_pack(s.cl, "echo", NULL, &r[0], "[i]", 1));
+	OK(evc_schedule_pack(other.cl, "echo", NULL, &r[2], "[i]", 2));
+	REFUSED(EVC_INVALID_ARGUMENT, evc_pack(&v, "[R]", NULL, (size_t)3));
+	HAS(evc_last_error(), "remotes at NULL");
+	REFUSED(EVC_RESOURCE_EXHAUSTED, evc_pack(&v, "R", r, SIZE_MAX));
+	REFUSED(EVC_INVALID_ARGUMENT, evc_pack(&v, "R", r, (size_t)3));
+	HAS(evc_last_error(), "a remote that is NULL");
+	ck_assert_ptr_null(v.data);
+	/* It is an array, and so a level of its own. */
+	memset(deep, '[', EVC_VALUE_DEPTH);
+	deep[EVC_VALUE_DEPTH] = 'R';
+	memset(deep + EVC_VALUE_DEPTH + 1, ']', EVC_VALUE_DEPTH);
+	REFUSED(EVC_INVALID_ARGUMENT, evc_pack(&v, deep, r, (size_t)1));
+	HAS(evc_last_error(), "too deep");
+	/* Only to pack. */
+	OK(evc_pack(&v, "R", r, (size_t)1));
+	REFUSED(EVC_INVALID_ARGUMENT, evc_unpack(&v, "R", r, &(size_t){ 0 }));
+	HAS(evc_last_error(), "R cannot stand here");
+	evc_value_free(&v);
+	/* One of another cluster means nothing to this one. */
+	r[1] = r[0];
+	OK(evc_pack(&v, "[R]", r, (size_t)3));
+	REFUSED(EVC_INVALID_ARGUMENT,
+		evc_schedule(s.cl, "echo", &v, NULL, NULL, NULL));
+	HAS(evc_last_error(), "of another cluster");
+	REFUSED(EVC_INVALID_ARGUMENT,
+		evc_fetch(s.cl, &v, INFINITY, &result));
+	evc_value_free(&v);
+	evc_remote_free(r[0]);
+	evc_remote_free(r[2]);
+	end(&other);
+	end(&s);
+}
+END_TEST
+
 START_TEST(a_per_worker_value_in_a_value)
 {
 	evc_value v, e, args = { "\x91\x05", 2 }, result = { NULL, 0 };
@@ -186,5 +306,6 @@ START_TEST(a_per_worker_value_in_a_value)
 END_TEST
 
 API_MAIN("value_refs", a_remote_in_a_value, a_result_that_is_nil,
-	 results_that_are_too_deep_in_their_places,
+	 results_that_are_too_deep_in_their_places, an_array_of_remotes,
+	 an_array_without_remotes, arrays_of_remotes_that_are_refused,
 	 a_per_worker_value_in_a_value)
