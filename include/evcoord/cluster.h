@@ -401,8 +401,8 @@ evc_cluster_done(evc_cluster *cluster, bool *ret_done);
  * the others follow in the order they came; 32 are kept.
  *
  * Thread:    any.
- * Ownership: *ret_reason is filled: its field who has the worker, func has the
- *            function.
+ * Ownership: *ret_reason (may be NULL) is filled: its field who has the worker,
+ *            func has the function.
  * Returns:   0; -EVC_NOT_FOUND past the end; -EVC_INVALID_ARGUMENT.
  * Since:     0.1
  */
@@ -854,7 +854,7 @@ evc_cluster_get(const evc_cluster *cluster, evc_cluster_info *ret_info);
  * and not found as soon as all with greater indices have left.
  *
  * Thread:    any.
- * Ownership: *ret_info is filled.
+ * Ownership: *ret_info (may be NULL) is filled.
  * Returns:   0; -EVC_NOT_FOUND past the last one; -EVC_INVALID_ARGUMENT.
  * Since:     0.1
  */

@@ -247,7 +247,7 @@ evc_raise_requested(const evc_coord *c, evc_reason *ret_reason);
  * others follow in the order of arrival.
  *
  * Thread:    any; not a signal handler.
- * Ownership: *ret_reason is the caller's, filled by copy.
+ * Ownership: *ret_reason (may be NULL) is the caller's, filled by copy.
  * Returns:   0; -EVC_NOT_FOUND past the end; -EVC_INVALID_ARGUMENT.
  * Since:     0.1
  */

@@ -164,6 +164,7 @@ evc_stop_left(const evc_coord *c);
  * Ownership: c, its reactors and its scopes are not the caller's any more,
  *            except scopes with EVC_NO_HOME.  The caller's memory that the
  *            stragglers use (arg, static tasks) must live on.
+ *            NULL is fine.
  * Returns:   0; -EVC_FAILED_PRECONDITION without a stop, for a scope, while a
  *            join or a wait of another thread is under way, or inside a
  *            callback; -EVC_RESOURCE_EXHAUSTED (no thread to wait for the

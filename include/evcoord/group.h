@@ -369,8 +369,9 @@ evc_group_get(const evc_group *group, evc_group_info *ret_info);
  * One worker of a group in numbers; index counts in the order of the ids.
  *
  * Thread:    any.
- * Ownership: *ret_info is the caller's.
- * Returns:   0; -EVC_NOT_FOUND past the end; else as evc_group_get.
+ * Ownership: *ret_info (may be NULL) is the caller's.
+ * Returns:   0; -EVC_NOT_FOUND past the end; -EVC_INVALID_ARGUMENT, else as
+ *            evc_group_get.
  * Since:     0.1
  */
 EVC_API evc_status
@@ -382,8 +383,9 @@ evc_group_worker_get(const evc_group *group, unsigned index,
  * starts are kept.
  *
  * Thread:    any.
- * Ownership: *ret_error is the caller's, filled by copy.
- * Returns:   0; -EVC_NOT_FOUND past the end; else as evc_group_get.
+ * Ownership: *ret_error (may be NULL) is the caller's, filled by copy.
+ * Returns:   0; -EVC_NOT_FOUND past the end; -EVC_INVALID_ARGUMENT, else as
+ *            evc_group_get.
  * Since:     0.1
  */
 EVC_API evc_status

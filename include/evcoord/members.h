@@ -243,7 +243,7 @@ evc_member_wait(evc_coord *c, evc_id id, double timeout,
  * Get a copy of one member's data.
  *
  * Thread:    any; not a signal handler.
- * Ownership: *ret_info is the caller's, filled by copy.
+ * Ownership: *ret_info (may be NULL) is the caller's, filled by copy.
  * Returns:   0; -EVC_NOT_FOUND for a stale id: the member has ended and was
  *            accounted for; -EVC_INVALID_ARGUMENT.
  * Since:     0.1

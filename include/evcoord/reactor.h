@@ -164,11 +164,10 @@ evc_reactor_start(evc_coord *c, const char *name, evc_reactor_fn *setup,
  * until the next evc_reactor_foreign.
  *
  * Thread:    that loop's thread.
- * Ownership: r is gone after 0.
+ * Ownership: r is gone after 0; NULL is fine.
  * Returns:   0; -EVC_FAILED_PRECONDITION with live tasks or loopers, an evented
  *            join, or scopes whose home is on the loop, for a home on libev,
- *            from another thread, or inside one of the reactor's own callbacks;
- *            -EVC_INVALID_ARGUMENT.
+ *            from another thread, or inside one of the reactor's own callbacks.
  * Since:     0.1
  */
 EVC_API evc_status

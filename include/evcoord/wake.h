@@ -112,7 +112,7 @@ evc_cond_new(evc_coord *c, evc_cond **ret_cond);
  * Free a condition on which no thread waits.
  *
  * Thread:    any.
- * Ownership: cond is gone; NULL is fine.
+ * Ownership: cond is gone after 0; NULL is fine.
  * Returns:   0; -EVC_FAILED_PRECONDITION while threads wait.
  * Since:     0.1
  */

@@ -174,13 +174,11 @@ evc_group_worker_get(const evc_group *group, unsigned index,
 
 	if (st < 0)
 		return st;
-	if (ret_info == NULL)
-		return no_place(__func__);
 	sync_lock(&g->lock);
 	if (index >= g->n_workers)
 		st = evc_refuse(-EVC_NOT_FOUND, "%s: %s has %u workers",
 				__func__, g->name, g->n_workers);
-	else {
+	else if (ret_info != NULL) {
 		memset(ret_info, 0, sizeof *ret_info);
 		describe_worker(g->worker[index], ret_info);
 	}
@@ -198,8 +196,6 @@ evc_group_error_get(const evc_group *group, unsigned index,
 
 	if (st < 0)
 		return st;
-	if (ret_error == NULL)
-		return no_place(__func__);
 	sync_lock(&g->lock);
 	oldest = g->n_errors > EVC__ERRORS_KEPT ?
 			 g->n_errors - EVC__ERRORS_KEPT :
@@ -207,7 +203,7 @@ evc_group_error_get(const evc_group *group, unsigned index,
 	if (index >= g->n_errors - oldest || g->error == NULL)
 		st = evc_refuse(-EVC_NOT_FOUND, "%s: %s has no error %u",
 				__func__, g->name, index);
-	else
+	else if (ret_error != NULL)
 		*ret_error = g->error[(oldest + index) % EVC__ERRORS_KEPT];
 	sync_unlock(&g->lock);
 	return st;

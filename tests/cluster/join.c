@@ -34,7 +34,7 @@ START_TEST(with_nothing_to_wait_for)
 	REFUSED(EVC_INVALID_ARGUMENT, evc_cluster_join(NULL, 1));
 	REFUSED(EVC_INVALID_ARGUMENT, evc_cluster_done(cl, NULL));
 	REFUSED(EVC_INVALID_ARGUMENT, evc_cluster_done(NULL, &done));
-	REFUSED(EVC_INVALID_ARGUMENT, evc_cluster_error_get(cl, 0, NULL));
+	REFUSED(EVC_NOT_FOUND, evc_cluster_error_get(cl, 0, NULL));
 	REFUSED(EVC_INVALID_ARGUMENT, evc_cluster_error_get(NULL, 0, &reason));
 	REFUSED(EVC_INVALID_ARGUMENT, evc_cluster_join_start(cl, NULL, NULL));
 	evc_cluster_close(cl);

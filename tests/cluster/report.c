@@ -340,7 +340,8 @@ START_TEST(workers)
 		ck_assert_int_eq(strncmp(w.where, "tid ", 4), 0);
 	}
 	REFUSED(EVC_NOT_FOUND, evc_cluster_worker_get(cl, 3, &w));
-	REFUSED(EVC_INVALID_ARGUMENT, evc_cluster_worker_get(cl, 0, NULL));
+	OK(evc_cluster_worker_get(cl, 0, NULL));
+	REFUSED(EVC_NOT_FOUND, evc_cluster_worker_get(cl, 100, NULL));
 	REFUSED(EVC_INVALID_ARGUMENT, evc_cluster_worker_get(NULL, 0, &w));
 	OK(evc_schedule(cl, "hold", NULL, NULL,
 			&(evc_schedule_opts){ .worker = "worker 1" }, NULL));

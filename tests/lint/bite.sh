@@ -132,6 +132,18 @@ edited flags "EVC_JOIN_STRICT is the bit of EVC_NO_HOME" \
 	include/evcoord/types.h 's/\(EVC_JOIN_STRICT = 1 <<\) 18/\1 15/'
 bites flags "EVC_PLANTED" include/evcoord/types.h 'enum { EVC_PLANTED = 0x40 };'
 
+edited ends "evc_cond_free: takes the pointer" include/evcoord/wake.h \
+	's/evc_cond_free(evc_cond \*cond)/evc_cond_free(evc_cond **cond)/'
+edited ends "evc_queue_free: returns" include/evcoord/queue.h \
+	'/^EVC_API evc_status$/{N;s/evc_status\(.evc_queue_free\)/int\1/;}'
+edited ends "evc_pool_free: says that NULL" include/evcoord/pool.h \
+	's/pool is gone after 0; NULL is fine/pool is gone after 0/'
+edited ends "evc_remote_get: its object" include/evcoord/cluster.h \
+	's/evc_remote_get(const /evc_remote_get(/'
+edited ends "evc_member_get: says that" include/evcoord/members.h \
+	's/ret_info (may be NULL)/ret_info/'
+edited ends "evc_task_end" man/evcoord.7 's/evc_task_end/evc_task/'
+
 bites forks evc_planted include/evcoord/worker.h 'EVC_API void evc_planted(void);'
 edited forks evc_call_detached_with tests/support/fork_calls.h \
 	'/X(evc_call_detached_with,/,/evc_call_detached_with(/d'

@@ -57,15 +57,12 @@ evc_cluster_worker_get(const evc_cluster *cluster, unsigned index,
 	evc_cluster *cl = (evc_cluster *)cluster;
 	evc_status st = evc__cluster_check(cl);
 
-	if (st == 0 && ret_info == NULL)
-		st = evc_refuse(-EVC_INVALID_ARGUMENT,
-				"evc_cluster_worker_get: ret_info is NULL");
 	if (st < 0)
 		return st;
 	sync_lock(&cl->q.lock);
-	if (index < cl->workers.n)
+	if (index < cl->workers.n && ret_info != NULL)
 		evc__worker_info(cl->workers.all[index], sync_mono(), ret_info);
-	else
+	else if (index >= cl->workers.n)
 		st = evc_refuse(-EVC_NOT_FOUND, "there are %u workers",
 				cl->workers.n);
 	sync_unlock(&cl->q.lock);

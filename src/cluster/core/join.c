@@ -213,15 +213,12 @@ evc_cluster_error_get(const evc_cluster *cluster, unsigned index,
 	evc_cluster *cl = (evc_cluster *)cluster;
 	evc_status st = evc__cluster_check(cl);
 
-	if (st == 0 && ret_reason == NULL)
-		st = evc_refuse(-EVC_INVALID_ARGUMENT,
-				"evc_cluster_error_get: ret_reason is NULL");
 	if (st < 0)
 		return st;
 	sync_lock(&cl->q.lock);
-	if (index < cl->q.n_raised)
+	if (index < cl->q.n_raised && ret_reason != NULL)
 		*ret_reason = cl->q.raised[index];
-	else
+	else if (index >= cl->q.n_raised)
 		st = evc_refuse(-EVC_NOT_FOUND, "%u errors were raised",
 				cl->q.n_raised);
 	sync_unlock(&cl->q.lock);

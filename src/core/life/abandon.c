@@ -195,9 +195,9 @@ give_to_helper(evc_coord *c)
 evc_status
 evc_abandon(evc_coord *c)
 {
-	evc_status st = evc__check(c, __func__);
+	evc_status st = c != NULL ? evc__check(c, __func__) : 0;
 
-	if (st < 0)
+	if (c == NULL || st < 0)
 		return st;
 	if (c->parent != NULL || evc__helper_is_self(c))
 		return evc__refuse(-EVC_FAILED_PRECONDITION,

@@ -178,8 +178,10 @@ START_TEST(NULL_in_every_place)
 	OK(evc_registry_free(NULL));
 	crew_add(reg, "train", &k, 2, NULL);
 	REFUSED(EVC_INVALID_ARGUMENT, evc_group_get(k.group, NULL));
-	REFUSED(EVC_INVALID_ARGUMENT, evc_group_worker_get(k.group, 0, NULL));
-	REFUSED(EVC_INVALID_ARGUMENT, evc_group_error_get(k.group, 0, NULL));
+	/* A question whether there is one. */
+	OK(evc_group_worker_get(k.group, 0, NULL));
+	REFUSED(EVC_NOT_FOUND, evc_group_worker_get(k.group, 100, NULL));
+	REFUSED(EVC_NOT_FOUND, evc_group_error_get(k.group, 0, NULL));
 	ck_assert(evc_group_metric(k.group, NULL) == 0);
 	/* Past the end. */
 	OK(evc_group_worker_get(k.group, 1, &worker));
