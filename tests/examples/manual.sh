@@ -11,6 +11,13 @@
 #	.\" status 124		the program's exit status, when it is not 0
 #	.\" output		this block is what the program before it writes
 #
+# A section THE FIRST PROGRAM has a block with a comment before it,
+#	.\" file NAME
+# and blocks with the comment
+#	.\" commands
+# of lines that begin with "$ " and of what they write.  All that is done in one
+# shell, with a Redis server on another port than the page's 6400.
+#
 # EVC_MANUAL names other pages than all of them, EVC_MANUAL_LIMIT the seconds.
 . "$(dirname "$0")/../lint/common.sh"
 
@@ -35,7 +42,10 @@ extract() {
 		gsub(/\\e/, "\\", s)
 		return s
 	}
-	/^\.Sh / { inside = $2 == "EXAMPLES" }
+	/^\.Sh / {
+		inside = $2 == "EXAMPLES"
+		first = /^\.Sh THE FIRST PROGRAM$/
+	}
 	/^\.\\" (status|output)/ {
 		if (!inside)
 			complain("a mark outside of EXAMPLES")
@@ -56,7 +66,7 @@ extract() {
 	}
 	/^\.Ed/ && open {
 		open = 0
-		if (has_main && !inside)
+		if (has_main && !inside && !first)
 			complain("a program outside of EXAMPLES")
 		if (has_main && inside) {
 			n++
@@ -287,6 +297,87 @@ try_text() {
 	cat "$tmp/out"
 }
 
+# first_program PAGE: the file and the commands of its first program, into
+# $tmp/first.
+first_program() {
+	mkdir -p "$tmp/first"
+	awk -v to="$tmp/first/" '
+	/^\.Sh / { inside = /^\.Sh THE FIRST PROGRAM$/ }
+	inside && /^\.\\" file / { file = $3; next }
+	inside && /^\.\\" commands$/ { commands = 1; next }
+	/^\.Bd -literal/ { open = file != "" || commands; next }
+	/^\.Ed/ { open = commands = 0; file = "" }
+	open {
+		gsub(/\\&/, "")
+		gsub(/\\-/, "-")
+		gsub(/\\e/, "\\")
+		if (file != "")
+			print >(to file)
+		else if (sub(/^\$ /, ""))
+			print >(to "commands")
+		else
+			print >(to "want")
+	}' "$1"
+}
+
+# tools_of_the_build: what a page calls by the names that a user has, in
+# $tmp/bin.
+tools_of_the_build() {
+	mkdir -p "$tmp/bin"
+	printf '#!/bin/sh\nexec %s "$@"\n' "${CC:-cc}" >"$tmp/bin/cc"
+	printf '#!/bin/sh\necho "%s"\n' \
+		"$(echo $flags) -I$PWD/include -L$build/src/.libs $cluster $libs" \
+		>"$tmp/bin/pkg-config"
+	chmod +x "$tmp/bin"/*
+}
+
+# free_port: sets port, on which no server answers.
+free_port() {
+	port=$((20000 + $$ % 10000))
+	while redis-cli -p $port ping >/dev/null 2>&1; do
+		port=$((port + 1))
+	done
+}
+
+try_first() {
+	name="$1: its first program"
+	for program in redis-server redis-cli; do
+		command -v $program >/dev/null || {
+			echo "SKIP $name: no $program"
+			return
+		}
+	done
+	[ -e "$build/src/.libs/libevcoord-redis.so" ] || {
+		echo "SKIP $name: no shared library for Redis was built"
+		return
+	}
+	first_program "$1"
+	tools_of_the_build
+	free_port
+	sed -i "s/6400/$port/g" "$tmp/first"/*
+	(
+		cd "$tmp/first" || exit 99
+		PATH=$tmp/bin:$PATH
+		LD_LIBRARY_PATH=$build/src/.libs
+		export PATH LD_LIBRARY_PATH
+		# A node that is left after a failure ends, too.
+		{
+			echo "trap 'kill \$! 2>/dev/null || :' EXIT"
+			cat commands
+		} >run
+		$limited sh -e ./run
+	) >"$tmp/first/out" 2>"$tmp/first/err"
+	status=$?
+	if [ $status = 0 ] && diff -u "$tmp/first/want" "$tmp/first/out"; then
+		echo "ok $name"
+	else
+		broken "$name: status $status; it said:"
+		cat "$tmp/first/err" "$tmp/first/node.log"
+	fi
+	# After a failure as well.
+	redis-cli -p "$port" shutdown >/dev/null 2>&1
+}
+
 for page in ${EVC_MANUAL:-man/*.[1-9] README doc/*.md}; do
 	case $page in
 	README|*.md)
@@ -297,6 +388,7 @@ for page in ${EVC_MANUAL:-man/*.[1-9] README doc/*.md}; do
 		continue ;;
 	esac
 	try_synopsis "$page"
+	! grep -q '^\.Sh THE FIRST PROGRAM$' "$page" || try_first "$page"
 	extract "$page"
 	for source in "$tmp/${page##*/}".*.c; do
 		[ ! -e "$source" ] || try_program "$source"
