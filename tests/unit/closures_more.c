@@ -41,6 +41,34 @@ START_TEST(greater_priorities_come_first_and_equal_ones_in_turn)
 }
 END_TEST
 
+/* A worker that is to leave gets what is its own alone, and that first. */
+START_TEST(who_leaves_gets_its_own_alone)
+{
+	struct closures *q = begin(MANY);
+	struct closure *got[3];
+	struct item items[3];
+
+	init(items, 3);
+	items[1].c.tag = 2;
+	OK(put(q, &items[0]));
+	OK(put(q, &items[1]));
+	OK(put(q, &items[2]));
+	q->leaving = 2;
+	IS(LOCKED(q, evc__closures_take(q, 2, got, 3)), 1);
+	ck_assert_ptr_eq(ITEM_OF(got[0]), &items[1]);
+	ck_assert(!LOCKED(q, evc__closures_has(q, 2)));
+	ck_assert(LOCKED(q, evc__closures_has(q, 1)));
+	/* It stays after all. */
+	q->leaving = 3;
+	IS(LOCKED(q, evc__closures_take(q, 2, got + 1, 2)), 2);
+	finish(q, &items[0]);
+	finish(q, &items[1]);
+	finish(q, &items[2]);
+	OK(done(q));
+	end(q);
+}
+END_TEST
+
 /* What is one worker's alone comes before what is anybody's, whatever their
    priorities are; and nobody else gets it. */
 START_TEST(of_one_priority_work_of_its_own_comes_first)
@@ -540,6 +568,7 @@ END_TEST
 
 API_MAIN("closures", greater_priorities_come_first_and_equal_ones_in_turn,
 	 of_one_priority_work_of_its_own_comes_first,
+	 who_leaves_gets_its_own_alone,
 	 what_comes_back_is_the_next_of_its_priority,
 	 what_is_held_is_accepted_and_not_taken,
 	 an_error_cancels_what_is_held_too, an_error_of_what_was_not_taken,

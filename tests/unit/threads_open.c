@@ -86,7 +86,8 @@ END_TEST
 
 START_TEST(memory_that_cannot_be_had_refuses_the_open)
 {
-	static const char *const at[] = { "threads_new", "seat_new",
+	static const char *const at[] = { "threads_new",
+					  "evc__threads_add_seat",
 					  "evc__worker_new",
 					  "evc__functions_init",
 					  "announce_seats" };

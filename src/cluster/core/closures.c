@@ -63,7 +63,7 @@ evc__closures_init(struct closures *q, uint64_t most,
 	list_init(&q->held);
 	list_init(&q->alone);
 	q->most = most;
-	q->leaving = TAG_ANY;
+	q->leaving = UINT64_MAX;
 	q->cancelled = cancelled;
 	return true;
 }

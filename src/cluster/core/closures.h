@@ -45,7 +45,7 @@ struct closures {
 	struct closure_line common;
 	struct closure_line **own; /* lines of tags below n_own */
 	unsigned n_own;
-	uint32_t leaving; /* of the owner: workers with this tag and greater ones
+	uint64_t leaving; /* of the owner: workers with this tag and greater ones
 			     take closures with their tag alone */
 	struct list held;
 	struct list alone;
