@@ -75,7 +75,11 @@ typedef struct evc_cluster_worker_info {
 	char function[48];  /* its oldest function; "" */
 	char text[192];     /* why the worker ended last time, and its last
 			       words */
-	uint64_t reserved_[8];
+	uint64_t n_failures; /* lives that ended in another way than in good
+				order: the worker died, was killed or fenced,
+				or did not come up; a fenced life counts once,
+				from its fence on */
+	uint64_t reserved_[7];
 } evc_cluster_worker_info;
 
 /* Called on the cluster's loop when a worker came, was fenced, went, hangs, or
@@ -834,7 +838,11 @@ typedef struct evc_cluster_info {
 				    read was changed */
 	uint64_t n_wanted;       /* workers to be there: n_workers, unless
 				    some have to leave */
-	uint64_t reserved_[4];
+	double server_away;      /* seconds since the engine has no connection
+				    to its server; 0: the server is there,
+				    or the engine needs none */
+	uint64_t n_worker_failures; /* n_failures of all workers */
+	uint64_t reserved_[2];
 } evc_cluster_info;
 
 /*

@@ -134,6 +134,36 @@ START_TEST(the_report_names_what_runs_and_what_waits)
 }
 END_TEST
 
+/* A death is a failure of its worker; an end in good order is none. */
+START_TEST(failures_of_workers_are_counted)
+{
+	evc_remote *r;
+
+	begin(_i, 2);
+	IS(take_number(SCHEDULE("add", "[ii]", 1, 2)), 3);
+	ck_assert_uint_eq(numbers().n_worker_failures, 0);
+	ck_assert(numbers().server_away == 0);
+	r = SCHEDULE("hold", "[s]", "g");
+	UNTIL(are_in("g", 1));
+	OK(kill(pid_with(r), SIGKILL));
+	UNTIL(are_in("g", 2));
+	ck_assert_uint_eq(numbers().n_worker_failures, 1);
+	ck_assert_uint_eq(worker(0).n_failures + worker(1).n_failures, 1);
+	let_go("g");
+	IS(take_number(r), 1);
+	OK(join());
+}
+END_TEST
+
+START_TEST(without_a_server_none_is_away)
+{
+	begin(_i, 1);
+	IS(take_number(SCHEDULE("add", "[ii]", 1, 2)), 3);
+	ck_assert(numbers().server_away == 0);
+	ck_assert_uint_eq(numbers().n_worker_failures, 0);
+}
+END_TEST
+
 static const evc_function functions[] = {
 	COMMON_FUNCTIONS,
 	{ .name = "slow value", .fn = fn_slow_value },
@@ -142,4 +172,6 @@ static const evc_function functions[] = {
 
 CONFORMANCE_MAIN("metrics", functions, ROW(M01_testSimpleMetrics),
 		 ROW(all_numbers_add_up),
+		 ROW_ON(DIES, failures_of_workers_are_counted),
+		 ROW(without_a_server_none_is_away),
 		 ROW(the_report_names_what_runs_and_what_waits))

@@ -229,6 +229,8 @@ START_TEST(never_there)
 	rig(_i, &(struct rig_opts){ .own = true });
 	rs_kill(rg.server);
 	rig_open(&config);
+	/* From the opening on. */
+	ck_assert(numbers().server_away > 0);
 	REFUSED(EVC_UNAVAILABLE, evc_variable_get(on.cl, "n", &v));
 	HAS(evc_last_error(), "127.0.0.1");
 	REFUSED(EVC_UNAVAILABLE, evc_cluster_save(on.cl, path));
@@ -266,6 +268,28 @@ START_TEST(away_for_longer_than_the_grace)
 END_TEST
 
 /* ---- it comes back ---- */
+
+/* The number says since when it is away, however often it is tried, and then
+   that it is there. */
+START_TEST(away_is_a_number)
+{
+	evc_cluster_info n;
+	double first;
+
+	begin_with_server(_i, 20, NULL, false);
+	UNTIL(numbers().server_away == 0);
+	rs_kill(rg.server);
+	UNTIL(numbers().server_away > 0);
+	first = t_now() - numbers().server_away;
+	UNTIL(numbers().server_away > 0.3);
+	n = numbers();
+	/* Of the same moment. */
+	ck_assert(t_now() - n.server_away >= first - 0.001);
+	ck_assert(n.server_away <= n.age);
+	rs_start(rg.server);
+	UNTIL(numbers().server_away == 0);
+}
+END_TEST
 
 START_TEST(frozen_for_a_moment)
 {
@@ -647,7 +671,8 @@ REDIS_ROWS("redis: the server is lost", functions,
 	   ROW(restarted_without_variables_of_functions),
 	   ROW(restarted_without_variables_that_functions_read),
 	   ROW(never_there),
-	   ROW(away_for_longer_than_the_grace), ROW(frozen_for_a_moment),
+	   ROW(away_for_longer_than_the_grace), ROW(away_is_a_number),
+	   ROW(frozen_for_a_moment),
 	   ROW(restarted_without_its_data),
 	   ROW(restarted_without_its_data_while_nothing_runs),
 	   ROW(restarted_while_a_function_runs),

@@ -304,6 +304,10 @@ typedef struct evc_engine_sink {
 	   for this worker alone, or the worker is to stay after all; a wake for
 	   this worker follows when there is another answer. */
 	bool (*leave)(void *core, unsigned worker);
+	/* The engine has no connection to its server since this time
+	   (CLOCK_MONOTONIC, ns); 0: there is one now.  Before the first call,
+	   and of an engine without a server: 0.  NULL: not wanted. */
+	void (*away)(void *core, uint64_t since_ns);
 } evc_engine_sink;
 
 /* The arguments of an engine's open; valid during open, but for scope, reactor,

@@ -18,8 +18,8 @@
  *			string or null: why saves fail, why functions wait, why
  *			the engine is down
  *	workers		array of: name, state ("starting", "up", "hung",
- *			"fenced", "gone", "leaving"), where, since, lives, running, done
- *			(numbers), function (string or null: the oldest), busy
+ *			"fenced", "gone", "leaving"), where, since, lives, running, done,
+ *			failures (numbers), function (string or null: the oldest), busy
  *			(number or null: its time), text (string or null: why
  *			the worker has gone)
  */
@@ -183,6 +183,12 @@ static const struct {
 	  TIME(build_time) },
 	{ "run_time", counter, "Time that functions ran, on all workers.",
 	  TIME(run_time) },
+	{ "worker_failures", counter,
+	  "Lives of workers that ended by death, kill or fence.",
+	  NUMBER(n_worker_failures) },
+	{ "server_away", gauge,
+	  "Time without a connection to the engine's server.",
+	  TIME(server_away) },
 	{ "age", gauge, "Time since the open.", TIME(age) },
 	{ "unsaved_saves", gauge, "Saves that failed since the last success.",
 	  NUMBER(n_unsaved) },
@@ -222,6 +228,7 @@ json_workers(struct evc__json *j, const evc_cluster *cl)
 		evc__json_number(j, "lives", w.lives);
 		evc__json_number(j, "running", w.n_running);
 		evc__json_number(j, "done", w.n_done);
+		evc__json_number(j, "failures", w.n_failures);
 		evc__json_string_if(j, "function", w.function);
 		evc__json_seconds_if(j, "busy", w.busy);
 		evc__json_string_if(j, "text", w.text);

@@ -40,6 +40,7 @@ evc__worker_info(const struct cluster_worker *w, uint64_t now,
 	ret->lives = w->lives;
 	ret->n_running = w->n_running + w->n_given_up;
 	ret->n_done = w->n_done;
+	ret->n_failures = w->n_failures;
 	ret->since = (double)(now - w->since_ns) / 1e9;
 	ret->busy = r != NULL ? (double)(now - w->moved_ns) / 1e9 : -1;
 	evc__copy(ret->name, sizeof ret->name, w->name);
@@ -137,6 +138,11 @@ evc_cluster_get(const evc_cluster *cluster, evc_cluster_info *ret_info)
 	i->rate = done_per_second(cl, now);
 	i->n_unsaved = cl->checkpoint.n_failed;
 	i->unsaved = evc__checkpoint_unsaved(cl, now);
+	i->n_worker_failures = cl->count.worker_failures;
+	/* The engine has read the clock perhaps later than this call. */
+	if (cl->engine.away_ns != 0)
+		i->server_away = now > cl->engine.away_ns ?
+			(double)(now - cl->engine.away_ns) / 1e9 : 1e-9;
 	i->age = (double)(now - cl->born_ns) / 1e9;
 	sync_unlock(&cl->q.lock);
 	return 0;

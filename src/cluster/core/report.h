@@ -12,7 +12,7 @@ struct counts {
 	uint64_t late;           /* results of functions that were settled
 				    before */
 	uint64_t lost;           /* functions that a worker has taken with it */
-	uint64_t retries, conflicts, builds;
+	uint64_t retries, conflicts, builds, worker_failures;
 	double build_time, run_time; /* seconds */
 	uint64_t per_second[8];  /* functions done in a second: a ring */
 	uint64_t second;         /* the latest second in the ring */

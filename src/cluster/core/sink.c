@@ -435,4 +435,5 @@ const evc_engine_sink evc__sink = {
 	.closed = evc__sink_closed,
 	.worker_names = evc__sink_worker_names,
 	.leave = evc__sink_leave,
+	.away = evc__sink_away,
 };

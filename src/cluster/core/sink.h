@@ -13,6 +13,9 @@ struct engine_side {
 				       word */
 	char down[TEXT_SIZE];       /* lock: why the engine is down for good;
 				       "": the engine is not down */
+	uint64_t away_ns;           /* lock: since when the engine's server
+				       cannot be reached; 0: it can, or there
+				       is none */
 	char trouble[TEXT_SIZE];    /* lock: the engine's words for why
 				       functions wait at the moment; "": none */
 };
@@ -29,6 +32,7 @@ void evc__sink_up(void *core, unsigned worker, const char *name,
 void evc__sink_fenced(void *core, unsigned worker, const char *why);
 void evc__sink_gone(void *core, unsigned worker, const char *why, unsigned how);
 void evc__sink_trouble(void *core, const char *why);
+void evc__sink_away(void *core, uint64_t since_ns);
 void evc__sink_counts(void *core, uint64_t *ret_queued, uint64_t *ret_running,
 		      uint64_t *ret_done);
 void evc__sink_down(void *core, const char *why);

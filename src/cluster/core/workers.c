@@ -233,12 +233,21 @@ evc__deaths_tell(evc_cluster *cl)
 
 /* ---- and they go ---- */
 
+/* A life counts once: at its fence, or else at its end. */
+static void
+count_failure(evc_cluster *cl, struct cluster_worker *w)
+{
+	w->n_failures++;
+	cl->count.worker_failures++;
+}
+
 void
 evc__worker_fence(evc_cluster *cl, struct cluster_worker *w, const char *why)
 {
 	evc__copy(w->text, sizeof w->text, why);
 	if (w->state != EVC_WORKER_UP && w->state != EVC_WORKER_HUNG)
 		return;
+	count_failure(cl, w);
 	set_state(cl, w, EVC_WORKER_FENCED);
 	evc__per_worker_life(cl, w, false);
 }
@@ -346,6 +355,8 @@ evc__sink_gone(void *core, unsigned worker, const char *why, unsigned how)
 	if (w != NULL && !w->left) {
 		if (why != NULL)
 			evc__copy(w->text, sizeof w->text, why);
+		if (how != EVC_ENGINE_LEFT && w->state != EVC_WORKER_FENCED)
+			count_failure(cl, w);
 		if (how != EVC_ENGINE_LEFT && w->text[0] != '\0')
 			note_death(cl, w->text);
 		if (!w->told_kill && !w->dismissed && !cl->stop.begun &&
@@ -394,6 +405,16 @@ evc__sink_trouble(void *core, const char *why)
 
 	sync_lock(&cl->q.lock);
 	evc__copy(cl->engine.trouble, sizeof cl->engine.trouble, why);
+	sync_unlock(&cl->q.lock);
+}
+
+void
+evc__sink_away(void *core, uint64_t since_ns)
+{
+	evc_cluster *cl = core;
+
+	sync_lock(&cl->q.lock);
+	cl->engine.away_ns = since_ns;
 	sync_unlock(&cl->q.lock);
 }
 

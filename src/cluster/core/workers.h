@@ -15,6 +15,7 @@ struct cluster_worker {
 	struct list given_up;    /* functions that are settled and still run */
 	unsigned n_running, n_given_up;
 	uint64_t n_done;         /* functions that came to their end */
+	uint64_t n_failures;     /* lives that did not end in good order */
 	uint64_t since_ns;       /* begin of the present state */
 	uint64_t down_ns;        /* end of the last state UP */
 	uint64_t moved_ns;       /* time of the last end of a function, or of

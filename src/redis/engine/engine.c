@@ -127,6 +127,7 @@ evc__redis_open(const evc_engine_env *env, evc_engine **ret_engine)
 		     ? hold_engine(e)
 		     : evc_refuse(-EVC_RESOURCE_EXHAUSTED, "redis: no memory");
 	if (st == 0) {
+		evc__redis_away(e, sync_mono());
 		/* The loop may tell the core something from here on. */
 		*ret_engine = (evc_engine *)(void *)e;
 		st = evc__notes_ring(&e->notes);

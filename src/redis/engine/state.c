@@ -37,6 +37,14 @@
 /* ---- trouble ---- */
 
 void
+evc__redis_away(struct redis_engine *e, uint64_t since_ns)
+{
+	e->away_ns = since_ns;
+	if (e->sink->away != NULL)
+		e->sink->away(e->core, since_ns);
+}
+
+void
 evc__redis_trouble_is(struct redis_engine *e, const char *why)
 {
 	if (strcmp(why, e->trouble.now) == 0)

@@ -26,6 +26,8 @@ struct trouble {
 
 /* Set why functions wait; "": they do not.  _is: the log has the text
    already. */
+/* There is no connection since that time; 0: there is. */
+void evc__redis_away(struct redis_engine *e, uint64_t since_ns);
 void evc__redis_trouble_is(struct redis_engine *e, const char *why);
 void evc__redis_trouble(struct redis_engine *e, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));

@@ -232,6 +232,8 @@ lose_loop(struct redis_engine *e)
 	evc__redis_client_free(e->client);
 	e->client = NULL;
 	e->up = false;
+	if (e->away_ns == 0)
+		evc__redis_away(e, sync_mono());
 	while (!list_empty(&e->sessions.all))
 		evc__session_over(LIST_OF(e->sessions.all.next,
 					  struct node_session, link),
@@ -261,7 +263,7 @@ on_up(struct redis_client *cl, bool same, void *arg)
 	struct redis_engine *e = arg;
 
 	e->up = true;
-	e->away_ns = 0;
+	evc__redis_away(e, 0);
 	evc__redis_unlink_again(e);
 	if (e->lock.phase != PHASE_AWAY && e->lock.phase != PHASE_RESTART)
 		return;
@@ -292,7 +294,7 @@ on_down(struct redis_client *cl, const char *why, void *arg)
 	(void)cl;
 	e->up = false;
 	if (e->away_ns == 0)
-		e->away_ns = sync_mono();
+		evc__redis_away(e, sync_mono());
 	if (e->lock.phase == PHASE_LIVE || e->lock.phase == PHASE_TAKING)
 		e->lock.phase = PHASE_AWAY;
 	if (e->lock.phase == PHASE_AWAY || e->lock.phase == PHASE_RESTART) {
