@@ -144,7 +144,17 @@ typedef struct evc_cluster_config {
 	   leave. */
 	evc_cluster_worker_fn *worker;
 	void *arg;           /* for writable and worker */
-	uint64_t reserved_[8];
+	double watchdog;     /* seconds without an end of a function, while
+				some run, or while a worker builds, after which
+				the log hook gets a report (EVC_LOG_WARNING):
+				evc_report of the coordinator with the stacks of
+				its threads and of the busy workers.  Once; the
+				next end of a function arms it again.  It calls
+				evc_stack_signal(0).  0 = off, INFINITY too */
+	/* The file that the watchdog's reports are appended to, beside the
+	   log.  NULL: none. */
+	const char *watchdog_file;
+	uint64_t reserved_[6];
 } evc_cluster_config;
 
 /*

@@ -118,6 +118,22 @@ EVC_API evc_status
 evc_stack_signal(int signo);
 
 /*
+ * Write what a report with stacks says of one thread of this process: a line
+ * with what the kernel says it does, and its stack, a line for each call, the
+ * innermost first; or why the stack cannot be had.  The stack of another thread
+ * needs evc_stack_signal; the call waits a tenth of a second for it at most.
+ *
+ * Thread:    any; not a signal handler.  tid is the number of gettid(2) of a
+ *            thread that has not been joined.
+ * Ownership: as evc_explain.
+ * Returns:   as evc_explain; the text may differ from call to call, so call it
+ *            once, with room for all (8 KiB).
+ * Since:     0.2
+ */
+EVC_API size_t
+evc_stack_of(int tid, char *buf, size_t n);
+
+/*
  * A function for evc_config.log: writes a line to standard error, with the
  * time, the level and the reason's fields; to systemd's journal, when
  * JOURNAL_STREAM names standard error, with "<3>" for the level and no time.

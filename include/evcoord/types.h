@@ -532,7 +532,11 @@ typedef struct evc_scope_opts {
 	   to evc_free, never under a lock. */
 	evc_describe_fn *describe;
 	void *arg;         /* passed to ended and describe */
-	uint64_t reserved_[8];
+	/* EVC_REPORT_STACKS is added to the format of describe, text or JSON,
+	   when the report takes the stacks of the scope's threads.  Then
+	   describe may take longer, and should not wait for ever. */
+	bool describe_stacks;
+	uint64_t reserved_[7];
 } evc_scope_opts;
 
 typedef struct evc_task evc_task;

@@ -334,22 +334,37 @@ evc__proc_pid_namespace(void)
 	return number != NULL ? strtoull(number + 1, NULL, 10) : 0;
 }
 
-bool
-evc__proc_process(pid_t pid, pid_t *ret_parent, uint64_t *ret_start)
+/* The words about a process behind its name, which may hold any byte; NULL: not
+   known. */
+static const char *
+words_of_process(pid_t pid, char *buf, size_t room)
 {
-	char path[64], buf[1024];
+	char path[64];
 	struct text t = evc__text_in(path, sizeof path);
-	const char *s;
-	int i;
 
 	if (pid != 0)
 		evc__text_fmt(&t, "/proc/%d/stat", (int)pid);
 	else
 		evc__text_add(&t, "/proc/self/stat");
-	if (evc__proc_file(path, buf, sizeof buf) == 0)
-		return false;
-	/* The name of the process may hold any byte. */
-	s = strrchr(buf, ')');
+	return evc__proc_file(path, buf, room) > 0 ? strrchr(buf, ')') : NULL;
+}
+
+char
+evc__proc_process_state(pid_t pid)
+{
+	char buf[1024];
+	const char *s = words_of_process(pid, buf, sizeof buf);
+
+	return s != NULL && s[1] == ' ' ? s[2] : '\0';
+}
+
+bool
+evc__proc_process(pid_t pid, pid_t *ret_parent, uint64_t *ret_start)
+{
+	char buf[1024];
+	const char *s = words_of_process(pid, buf, sizeof buf);
+	int i;
+
 	/* The state, the parent, and 17 words in front of the start time. */
 	for (i = 0; s != NULL && i < 20; i++) {
 		s = strchr(s + 1, ' ');

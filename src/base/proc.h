@@ -44,6 +44,8 @@ void evc__proc_boot_id(char *buf, size_t room);
 uint64_t evc__proc_pid_namespace(void);
 /* The parent and the start time of a process; pid 0: of this process.  false:
    the process does not exist, or is not shown. */
+/* The state of a process, as in struct evc__proc; 0: not known. */
+char evc__proc_process_state(pid_t pid);
 bool evc__proc_process(pid_t pid, pid_t *ret_parent, uint64_t *ret_start);
 
 #endif

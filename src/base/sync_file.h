@@ -47,6 +47,14 @@ struct sync_entry {
 		 -1 : \
 		 (int)syscall(SYS_openat, AT_FDCWD, (path), \
 			      O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC))
+/* For writing at its end; made if it is missing.  Does not block on a pipe. */
+#define sync_file_append(path) \
+	(SEAM_FAILS("file_append") ? \
+		 -1 : \
+		 (int)syscall(SYS_openat, AT_FDCWD, (path), \
+			      O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK | \
+				      O_NOCTTY | O_CLOEXEC, \
+			      0640))
 #define sync_fsync(fd) \
 	(SEAM_FAILS("fsync") ? -1 : (int)syscall(SYS_fsync, (fd)))
 #define sync_fd_stat(fd, st) \

@@ -97,16 +97,36 @@ evc__notes_cancel_one(evc_engine *engine, unsigned worker, uint64_t n)
 	sync_unlock(&notes->lock);
 }
 
+/* Lock held. */
+static void
+mark_worker(uint64_t *bits, unsigned worker)
+{
+	if (worker < WORKERS_MOST)
+		bits[worker / 64] |= UINT64_C(1) << worker % 64;
+}
+
 void
 evc__notes_kill(evc_engine *engine, unsigned worker)
 {
 	struct notes *n = notes_of(engine);
 
 	sync_lock(&n->lock);
-	if (worker < WORKERS_MOST)
-		n->asked.kills[worker / 64] |= UINT64_C(1) << worker % 64;
+	mark_worker(n->asked.kills, worker);
 	ring_loop(n);
 	sync_unlock(&n->lock);
+}
+
+int
+evc__notes_stack(evc_engine *engine, unsigned worker)
+{
+	struct notes *n = notes_of(engine);
+	evc_status st;
+
+	sync_lock(&n->lock);
+	mark_worker(n->asked.stacks, worker);
+	st = n->shut ? -EVC_UNAVAILABLE : ring_loop(n);
+	sync_unlock(&n->lock);
+	return st < 0 ? -1 : 0;
 }
 
 void

@@ -25,6 +25,7 @@ struct asked {
 	uint64_t *forgets;
 	size_t n_forgets, forgets_room;
 	uint64_t kills[WORKERS_MOST / 64];
+	uint64_t stacks[WORKERS_MOST / 64];
 };
 
 /* Between any thread and the loop.  Zeroed before evc__notes_init. */
@@ -53,6 +54,7 @@ void evc__notes_wake(evc_engine *engine, int worker);
 void evc__notes_cancel(evc_engine *engine, uint64_t upto);
 void evc__notes_cancel_one(evc_engine *engine, unsigned worker, uint64_t n);
 void evc__notes_kill(evc_engine *engine, unsigned worker);
+int evc__notes_stack(evc_engine *engine, unsigned worker);
 void evc__notes_forget(evc_engine *engine, uint64_t id);
 void evc__notes_leave(evc_engine *engine);
 void evc__notes_resize(evc_engine *engine, unsigned n);
@@ -65,6 +67,12 @@ evc_status evc__notes_ring(struct notes *n);
    caller, for evc__asked_free. */
 struct asked evc__notes_asked(struct notes *n);
 void evc__asked_free(struct asked *a);
+/* Is this worker among the workers of kills or stacks? */
+static inline bool
+asked_has(const uint64_t *bits, unsigned worker)
+{
+	return worker < WORKERS_MOST && (bits[worker / 64] >> worker % 64 & 1);
+}
 /* Called before a look at the queue: a later wake sends a new message. */
 static inline void
 notes_look(struct notes *n)

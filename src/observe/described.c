@@ -18,6 +18,9 @@
 /* Bytes of memory for a part at first, and attempts to have more. */
 #define DESCRIBED_FEW 2048
 #define DESCRIBED_TRIES 8
+/* The same for a part with stacks, which are not to be taken twice; memory that
+   is not written costs nothing. */
+#define DESCRIBED_STACKS ((size_t)512 << 10)
 
 WALLED(size_t, call_describe,
        (evc_describe_fn * fn, unsigned form, char *buf, size_t n, void *arg),
@@ -45,12 +48,13 @@ describe(evc_coord *c, struct evc__describer *d, evc_describe_fn *fn, void *arg,
 	 unsigned form, struct evc__facts_part *p)
 {
 	struct evc__inside_describer in LEAVING(evc__describer_leave);
-	size_t room = DESCRIBED_FEW;
+	size_t room = form != REPORT_FORM(form) ? DESCRIBED_STACKS :
+						  DESCRIBED_FEW;
 	unsigned tries;
 	char *s;
 
 	if (!evc__describer_enter(&in, c, d))
-		return describe_hung(form, p);
+		return describe_hung(REPORT_FORM(form), p);
 	for (tries = 0; tries < DESCRIBED_TRIES; tries++) {
 		p->text = sync_alloc(room, 1);
 		if (p->text == NULL)
@@ -62,7 +66,7 @@ describe(evc_coord *c, struct evc__describer *d, evc_describe_fn *fn, void *arg,
 		p->text = NULL;
 		room = p->n + p->n / 4 + 1;
 	}
-	s = form != EVC_REPORT_JSON ? p->text : NULL;
+	s = REPORT_FORM(form) != EVC_REPORT_JSON ? p->text : NULL;
 	while (s != NULL && (s = strchr(s, '\n')) != NULL)
 		*s++ = '\0';
 	return p->text != NULL;
@@ -178,14 +182,28 @@ describe_part(evc_coord *c, struct evc__facts_part *p, unsigned form,
 	evc__describer_drop(d);
 }
 
+/* The format for a scope's own function. */
+static unsigned
+own_format(const evc_coord *c, unsigned format, const struct evc__facts *f)
+{
+	unsigned form = REPORT_FORM(format);
+
+	/* As look.c takes stacks of threads. */
+	if (c->life.describe_stacks && form != EVC_REPORT_METRICS &&
+	    (form != format || (f->word & WORD_FLAG)))
+		return form | EVC_REPORT_STACKS;
+	return form;
+}
+
 void
-evc__described_take(evc_coord *c, unsigned form, struct evc__facts *f)
+evc__described_take(evc_coord *c, unsigned format, struct evc__facts *f)
 {
 	struct evc__facts_part **end = &f->parts, *p;
-	unsigned n;
+	unsigned n, form = REPORT_FORM(format);
 
 	if (c->life.describe != NULL && (p = add_part(f, &end)) != NULL &&
-	    !describe(c, NULL, c->life.describe, c->life.describe_arg, form, p))
+	    !describe(c, NULL, c->life.describe, c->life.describe_arg,
+		      own_format(c, format, f), p))
 		f->lost_described = true;
 	sync_lock(&c->lock);
 	n = list_describers(c, f, end);

@@ -315,11 +315,11 @@ describe_runners(evc_coord *c, struct evc__facts *f)
 		evc__describe_runner(c, &f->members[i].info);
 }
 
-static void take_facts(evc_coord *c, unsigned form, struct evc__facts *f);
+static void take_facts(evc_coord *c, unsigned format, struct evc__facts *f);
 
 /* The scopes below, each kept by its refgate until it is copied. */
 static void
-take_scopes(evc_coord *c, unsigned form, struct evc__facts *f)
+take_scopes(evc_coord *c, unsigned format, struct evc__facts *f)
 {
 	struct evc__facts **end = &f->below;
 	struct evc__twin **all;
@@ -331,7 +331,7 @@ take_scopes(evc_coord *c, unsigned form, struct evc__facts *f)
 		*end = sync_alloc(1, sizeof **end);
 		if (*end != NULL) {
 			(*end)->up = f;
-			take_facts(below[i], form, *end);
+			take_facts(below[i], format, *end);
 			end = &(*end)->next;
 			k++;
 		} else
@@ -365,7 +365,7 @@ find_extensions(struct evc__facts *f)
 }
 
 static void
-take_facts(evc_coord *c, unsigned form, struct evc__facts *f)
+take_facts(evc_coord *c, unsigned format, struct evc__facts *f)
 {
 	uint64_t now;
 	unsigned i;
@@ -399,8 +399,8 @@ take_facts(evc_coord *c, unsigned form, struct evc__facts *f)
 	for (i = 0; i < f->n_loops; i++)
 		f->loops[i].progress_age =
 			((double)now - (double)f->loops[i].progress_ns) / 1e9;
-	evc__described_take(c, form, f);
-	take_scopes(c, form, f);
+	evc__described_take(c, format, f);
+	take_scopes(c, format, f);
 }
 
 void
@@ -414,7 +414,7 @@ evc__facts_take(evc_coord *c, unsigned format, struct evc__facts *f)
 	memset(f, 0, sizeof *f);
 	f->above = c->parent;
 	f->real_ns = sync_real();
-	take_facts(c, REPORT_FORM(format), f);
+	take_facts(c, format, f);
 	if (format != EVC_REPORT_METRICS)
 		evc__facts_look(f, format & EVC_REPORT_STACKS);
 	(void)evc_refuse(0, "%s", before);

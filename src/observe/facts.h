@@ -181,7 +181,7 @@ void evc__facts_free(struct evc__facts *f);
 /* ---- described.c ---- */
 
 /* No lock: the parts that other functions write about c. */
-void evc__described_take(evc_coord *c, unsigned form, struct evc__facts *f);
+void evc__described_take(evc_coord *c, unsigned format, struct evc__facts *f);
 void evc__described_free(struct evc__facts *f);
 /* Set nth of each of n, in the order of the array, which is sorted. */
 void evc__number_twins(struct evc__twin **all, unsigned n);
@@ -210,6 +210,10 @@ const char *evc__facts_root_name(const struct evc__facts *f);
 
 /* "loop "home" (tid 7) has not turned for 3.204 s: in looper "tick"" */
 void evc__loop_text(struct text *t, const struct evc__facts_loop *l);
+/* The lines of a thread, indented: "kernel: S in recvfrom", "stack: recv+0x62
+   (libc.so.6+0x10a972)", and so on.  kicks: of the present stop. */
+void evc__thread_write(struct text *t, int indent,
+		       const struct evc__facts_thread *f, unsigned kicks);
 void evc__report_write(struct text *t, const struct evc__facts *f);
 void evc__json_write(struct text *t, const struct evc__facts *f);
 void evc__metrics_write(struct text *t, const struct evc__facts *f);

@@ -204,49 +204,6 @@ add_counters(const struct part *p)
 
 /* ---- threads ---- */
 
-static void
-add_kernel(const struct part *p, const struct evc__facts_thread *t,
-	   unsigned kicks)
-{
-	int signo = evc__kick_signo();
-
-	begin_line(p, 5);
-	if (!t->known) {
-		evc__text_fmt(p->t, "kernel: not known, /proc cannot be read "
-				    "or it has just ended\n");
-		return;
-	}
-	evc__text_fmt(p->t, "kernel: %c", t->proc.state);
-	if (t->proc.syscall[0] != '\0')
-		evc__text_fmt(p->t, " in %s", t->proc.syscall);
-	else if (evc__proc_state(t->proc.state)[0] != '\0')
-		evc__text_fmt(p->t, ", %s", evc__proc_state(t->proc.state));
-	if (t->proc.wchan[0] != '\0')
-		evc__text_fmt(p->t, " (wchan %s)", t->proc.wchan);
-	if (kicks > 0 && signo != 0 && (t->proc.blocked >> (signo - 1) & 1))
-		evc__text_add(p->t, ", blocks the kick signal");
-	evc__text_fmt(p->t, "\n");
-}
-
-static void
-add_stack(const struct part *p, const struct evc__facts_thread *t)
-{
-	char frame[256];
-	unsigned i;
-
-	for (i = 0; i < t->n_frames; i++) {
-		evc__stack_name(t->frame[i], frame, sizeof frame);
-		begin_line(p, 5);
-		evc__text_add(p->t, i == 0 ? "stack: " : "       ");
-		evc__text_add(p->t, frame);
-		evc__text_fmt(p->t, "\n");
-	}
-	if (t->no_stack != NULL && !t->left) {
-		begin_line(p, 5);
-		evc__text_fmt(p->t, "stack: not available: %s\n", t->no_stack);
-	}
-}
-
 /* Each thread once, with the thread's owner. */
 static void
 add_thread(const struct part *p, const struct evc__facts_thread *t,
@@ -255,8 +212,7 @@ add_thread(const struct part *p, const struct evc__facts_thread *t,
 	if (t == NULL)
 		return;
 	if (t->owner == of) {
-		add_kernel(p, t, kicks);
-		add_stack(p, t);
+		evc__thread_write(p->t, p->indent + 5, t, kicks);
 		return;
 	}
 	begin_line(p, 5);

@@ -21,7 +21,7 @@
 		.cancel_one = evc__notes_cancel_one, .kill = evc__notes_kill, \
 		.forget = evc__notes_forget, .leave = evc__notes_leave, \
 		.close = evc__redis_close, \
-		.ask = evc__redis_ask, .serve = evc__redis_serve, \
+		.stack = evc__notes_stack, .ask = evc__redis_ask, .serve = evc__redis_serve, \
 		.served = evc__redis_served, \
 	}
 

@@ -238,7 +238,7 @@ evc__frame_name(unsigned type)
 		"pong",		  "back",	"backed", "until",
 		"slot",		  "kill",	"node",	 "up",
 		"rank",		  "overdue",	"fenced", "gone",
-		"left",
+		"left",		  "look",	"stack",
 	};
 
 	return name[type < FRAME_TYPES ? type : 0];

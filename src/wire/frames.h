@@ -27,6 +27,7 @@
 
 #define FRAME_VERSION 2
 #define FRAME_HEAD 8
+#define FRAME_STACK_MOST 4000 /* bytes of text in a FRAME_STACK */
 #define FRAME_NAMES_MOST 65536 /* functions of a program */
 
 enum frame_type {
@@ -72,7 +73,11 @@ enum frame_type {
 	/* to the node: the lower 32 bits are the number in the cluster of the
 	   node's worker in the upper 32 bits */
 	FRAME_RANK = 24,
-	FRAME_TYPES = 29
+	/* control stream, and to the node: where does the worker stand? */
+	FRAME_LOOK = 29,
+	/* the answer, a note: 0, lines of text, FRAME_STACK_MOST bytes */
+	FRAME_STACK = 30,
+	FRAME_TYPES = 31
 };
 
 struct frame {
@@ -119,7 +124,7 @@ struct frame_backed {
 	uint64_t begun, upto;
 };
 
-/* The notes: FRAME_NODE, _UP, _FENCED, _GONE. */
+/* The notes: FRAME_NODE, _UP, _FENCED, _GONE, _STACK. */
 struct frame_note {
 	uint64_t number;
 	const char *text;
@@ -166,7 +171,7 @@ evc_status evc__frame_put_note(struct bytes *b, enum frame_type type,
    _CANCEL, _CANCEL_ONE, _BACK, _OVERDUE; _UNTIL, _SLOT, _RANK. */
 evc_status evc__frame_put_number(struct bytes *b, enum frame_type type,
 				 uint64_t number);
-/* FRAME_LEAVE, _PING, _PONG, _KILL, _LEFT. */
+/* FRAME_LEAVE, _PING, _PONG, _KILL, _LEFT, _LOOK. */
 evc_status evc__frame_put_bare(struct bytes *b, enum frame_type type);
 
 /* ---- reading a frame of that type: 0; -EVC_INVALID_ARGUMENT with a text as

@@ -59,6 +59,9 @@ static const struct lie lies[] = {
 	LIE("mine", HELLO FRAME("\x06", "\0", ""), false, "for workers alone"),
 	LIE("asks", HELLO ASK ASK, false, "before it has read the last answer"),
 	LIE("control", FRAME("\x06", "\0", ""), true, "no answer"),
+	LIE("stack",
+	    FRAME("\x1e", "\x0b", "\0\0\0\0\0\0\0\0" "\0\0\0"), true,
+	    "no answer"),
 	LIE("garbage", "\0\0\0\0\0\0\0\0\0\0\0\0", true, "begin no frame"),
 };
 

@@ -274,6 +274,7 @@ static const evc_task_class never_class MAYBE_UNUSED = { .name = "task" };
 	X(evc_stack_signal, \
 	  evc_stack_signal(SIGRTMIN + 7) == \
 		  (HAS_BACKTRACE ? 0 : -EVC_UNIMPLEMENTED)) \
+	X(evc_stack_of, evc_stack_of(getpid(), NULL, 0) > 0) \
 	X(evc_log_stderr, true) /* it writes to standard error */ \
 	X(evc_log_syslog, true) /* it writes to the system's log */ \
 	X(evc_last_error, evc_last_error() != NULL) \

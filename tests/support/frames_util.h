@@ -155,6 +155,7 @@ small_again(const struct frame *f, struct bytes *to, bool *ret_inside)
 	case FRAME_UP:
 	case FRAME_FENCED:
 	case FRAME_GONE:
+	case FRAME_STACK:
 		st = evc__frame_get_note(f, &note);
 		*ret_inside &= st < 0 || text_is_inside(f, note.text);
 		return st < 0 ? st : evc__frame_put_note(to, f->type, &note);
@@ -163,6 +164,7 @@ small_again(const struct frame *f, struct bytes *to, bool *ret_inside)
 	case FRAME_PONG:
 	case FRAME_KILL:
 	case FRAME_LEFT:
+	case FRAME_LOOK:
 		st = evc__frame_get_bare(f);
 		return st < 0 ? st : evc__frame_put_bare(to, f->type);
 	default:

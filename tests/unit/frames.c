@@ -72,7 +72,7 @@ some_result(bool failed)
 	return r;
 }
 
-#define N_FRAMES 34
+#define N_FRAMES 36
 
 /* The k-th of them. */
 static evc_status
@@ -135,6 +135,8 @@ put_frame(struct bytes *b, unsigned k)
 	case 30: return evc__frame_put_note(b, FRAME_GONE, &node);
 	case 31: return evc__frame_put_number(b, FRAME_CANCEL_ONE, 1);
 	case 32: return evc__frame_put_bare(b, FRAME_LEFT);
+	case 33: return evc__frame_put_bare(b, FRAME_LOOK);
+	case 34: return evc__frame_put_note(b, FRAME_STACK, &node);
 	default: return evc__frame_put_number(b, FRAME_RANK, 1ull << 32 | 5);
 	}
 }

@@ -308,6 +308,10 @@ typedef struct evc_engine_sink {
 	   (CLOCK_MONOTONIC, ns); 0: there is one now.  Before the first call,
 	   and of an engine without a server: 0.  NULL: not wanted. */
 	void (*away)(void *core, uint64_t since_ns);
+	/* The answer to ops->stack: lines of text, of which some 4,000 bytes
+	   count; NULL: the worker cannot be asked.  An answer of an earlier
+	   life of the worker must not come after `up`.  NULL: not wanted. */
+	void (*stack)(void *core, unsigned worker, const char *lines);
 } evc_engine_sink;
 
 /* The arguments of an engine's open; valid during open, but for scope, reactor,
@@ -427,6 +431,13 @@ struct evc_engine_ops {
 	   Returns 0, or refuses for lack of memory, and nothing changes.  NULL:
 	   the number of workers is not for the cluster to say. */
 	evc_status (*resize)(evc_engine *engine, unsigned n);
+	/* For a report: where does this worker stand?  > 0: the worker is the
+	   thread of this process with this kernel id; the cluster looks at the
+	   thread itself.  0: the worker is asked, and sink->stack has the
+	   answer, if any comes.  < 0: the worker cannot be asked now.  The
+	   cluster asks again only after an answer, or in the worker's next
+	   life.  NULL: no stacks. */
+	int (*stack)(evc_engine *engine, unsigned worker);
 	uint64_t reserved_[6];
 };
 

@@ -60,9 +60,11 @@
 #include "cluster/core/report.h"
 #include "cluster/core/scope.h"
 #include "cluster/core/sink.h"
+#include "cluster/core/stacks.h"
 #include "cluster/core/stop.h"
 #include "cluster/core/turn.h"
 #include "cluster/core/variable_ask.h"
+#include "cluster/core/watchdog.h"
 
 struct evc_cluster {
 	char name[NAME_SIZE];       /* creation */
@@ -91,6 +93,8 @@ struct evc_cluster {
 	struct checkpoint checkpoint;
 	struct asking asking;
 	struct counts count;
+	struct stacks stacks;
+	struct watchdog watchdog;
 	struct variables vars;      /* its own lock, below q.lock; for an engine
 				       that keeps the variables only the number
 				       of functions without updates */

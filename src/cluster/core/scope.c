@@ -117,6 +117,7 @@ evc__scope_begin(evc_cluster *cl)
 			     .home = cl->config.reactor,
 			     .ended = evc__scope_ended,
 			     .describe = evc__cluster_report,
+			     .describe_stacks = true,
 			     .arg = cl };
 	evc_status st;
 

@@ -59,6 +59,8 @@ take_tasks(void *core, unsigned worker, evc_engine_task *tasks, unsigned most)
 				       most < CHUNK ? most : CHUNK);
 	if (n > 0 && w->n_running == 0)
 		w->moved_ns = sync_mono();
+	if (n > 0 && cl->q.n_taken == n)
+		cl->watchdog.moved_ns = w->moved_ns;
 	for (i = 0; i < n; i++) {
 		r = REMOTE_OF(taken[i]);
 		r->worker = worker;
@@ -111,6 +113,7 @@ note_built(void *core, unsigned worker, uint64_t id, evc_status code,
 	w = cluster_worker_at(&cl->workers, worker);
 	if (w != NULL)
 		evc__building_ends(cl, w, id);
+	cl->watchdog.moved_ns = sync_mono();
 	if (code == 0)
 		cl->count.builds++;
 	add_time(&cl->count.build_time, seconds);
@@ -255,6 +258,7 @@ finish_one(evc_cluster *cl, struct cluster_worker *w, evc_remote *r,
 		begin_again(cl, r, code == EVC_ABORTED);
 		return;
 	}
+	cl->watchdog.moved_ns = now;
 	if (code < 0 || code > UINT8_MAX)
 		code = EVC_UNKNOWN;
 	if (code != 0 && kind != EVC_FAILED_INPUT)
@@ -390,6 +394,7 @@ note_overdue(void *core, unsigned worker, uint64_t n)
 				  " killed",
 			      r->more != NULL ? r->more->deadline : 0, w->name);
 		remove_running(w, r, sync_mono());
+		cl->watchdog.moved_ns = w->moved_ns;
 		evc__building_forget(w);
 		/* The fence comes first: the function still runs, so no error
 		   may be raised. */
@@ -436,4 +441,5 @@ const evc_engine_sink evc__sink = {
 	.worker_names = evc__sink_worker_names,
 	.leave = evc__sink_leave,
 	.away = evc__sink_away,
+	.stack = evc__sink_stack,
 };

@@ -33,6 +33,7 @@ void evc__sink_fenced(void *core, unsigned worker, const char *why);
 void evc__sink_gone(void *core, unsigned worker, const char *why, unsigned how);
 void evc__sink_trouble(void *core, const char *why);
 void evc__sink_away(void *core, uint64_t since_ns);
+void evc__sink_stack(void *core, unsigned worker, const char *lines);
 void evc__sink_counts(void *core, uint64_t *ret_queued, uint64_t *ret_running,
 		      uint64_t *ret_done);
 void evc__sink_down(void *core, const char *why);

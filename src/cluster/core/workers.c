@@ -177,6 +177,7 @@ evc__sink_up(void *core, unsigned worker, const char *name, const char *where)
 		w->lives++;
 		w->told_kill = false;
 		evc__building_forget(w);
+		evc__stack_forget(cl, w);
 		set_state(cl, w, EVC_WORKER_UP);
 		evc__per_worker_life(cl, w, true);
 	}
@@ -384,6 +385,7 @@ evc__sink_gone(void *core, unsigned worker, const char *why, unsigned how)
 		if (w->state == EVC_WORKER_UP || w->state == EVC_WORKER_HUNG)
 			evc__per_worker_life(cl, w, false);
 		set_state(cl, w, EVC_WORKER_GONE);
+		evc__stack_forget(cl, w);
 		w->left = w->leaves && w->dismissed;
 		w->dismissed = false;
 		workers_forget_left(&cl->workers);

@@ -32,6 +32,9 @@ struct cluster_worker {
 				     before the oldest of these definitions */
 	uint64_t building_ns;    /* earliest begin of the oldest of these
 				    builds */
+	bool stack_asked;        /* the worker was asked for its stack, and has
+				    not answered (stacks.h) */
+	char *stack;             /* the answer; NULL: none */
 	bool told_kill;          /* the engine was asked to kill the worker */
 	bool leaves;             /* the number of workers is to be smaller: the
 				    worker takes functions for it alone */

@@ -59,12 +59,15 @@ check_config(const evc_cluster_config *k)
 	if (k->name != NULL && strlen(k->name) >= NAME_SIZE)
 		return refuse_config("a name has 47 bytes at most");
 	if (!is_duration(k->worker_wait) || !is_duration(k->lease) ||
-	    !is_duration(k->checkpoint_every))
+	    !is_duration(k->checkpoint_every) || !is_duration(k->watchdog))
 		return refuse_config(
-			"worker_wait, lease and checkpoint_every are"
+			"worker_wait, lease, checkpoint_every and watchdog are"
 			" seconds, >= 0");
 	if (!is_duration(k->grace) && k->grace != EVC_NO_GRACE)
 		return refuse_config("grace is seconds, >= 0, or EVC_NO_GRACE");
+	if (k->watchdog_file != NULL && k->watchdog_file[0] != '\0' &&
+	    k->watchdog == 0)
+		return refuse_config("watchdog_file without a watchdog");
 	if (k->flags != 0 || !RESERVED_IS_ZERO(k->reserved_))
 		return refuse_config("flags or reserved room is not zero");
 	if (evc__is_hosted(k->reactor))
@@ -92,6 +95,8 @@ evc__config_fill(const evc_cluster_config *config, evc_cluster_config *ret)
 		ret->name = NULL;
 	if (ret->checkpoint != NULL && ret->checkpoint[0] == '\0')
 		ret->checkpoint = NULL;
+	if (ret->watchdog_file != NULL && ret->watchdog_file[0] == '\0')
+		ret->watchdog_file = NULL;
 	if (ret->max_queued == 0)
 		ret->max_queued = MAX_QUEUED;
 	if (ret->worker_wait == 0)

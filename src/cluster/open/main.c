@@ -14,6 +14,7 @@
 
 #include "base/fork.h"
 #include "base/reserved.h"
+#include "base/self.h"
 #include "cluster/open/open.h"
 
 #define WELCOME_MOST 4096
@@ -168,6 +169,9 @@ make_coordinator(struct worker_process *p, const struct frame_welcome *welcome)
 	if (st < 0)
 		return st;
 	env.coord = p->coord;
+	/* The first unwinding loads what it needs, under a lock of the dynamic
+	   linker that a function might hold later. */
+	(void)evc_stack_of(p->tid, NULL, 0);
 	p->max_frame = (size_t)welcome->max_frame;
 	if (!evc__speeds_init(p))
 		return evc_refuse(-EVC_RESOURCE_EXHAUSTED,
@@ -331,6 +335,7 @@ evc_worker_main(const evc_function *functions, unsigned n,
 				  "zeroed");
 	if (opts != NULL && opts->uri != NULL && !evc_worker_is())
 		return evc__worker_node(functions, n, opts);
+	p.tid = evc__tid();
 	p.fork_generation = sync_load_relaxed(&evc__fork_generation);
 	st = take_streams(&p);
 	if (st > 0) {

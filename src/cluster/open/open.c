@@ -44,6 +44,7 @@ free_strings(evc_cluster *cl)
 {
 	sync_free(cl->uri);
 	sync_free((char *)cl->config.checkpoint);
+	sync_free((char *)cl->config.watchdog_file);
 	sync_free(cl);
 }
 
@@ -55,8 +56,10 @@ destroy_cluster(evc_cluster *cl)
 	evc__per_workers_destroy(cl);
 	evc__table_free(&cl->remotes.named);
 	evc__first_forget(cl);
-	for (i = 0; i < cl->workers.n_made; i++)
+	for (i = 0; i < cl->workers.n_made; i++) {
+		sync_free(cl->workers.all[i]->stack);
 		sync_free(cl->workers.all[i]);
+	}
 	sync_free(cl->workers.all);
 	evc__names_destroy(cl);
 	evc__variables_destroy(&cl->vars);
@@ -83,6 +86,10 @@ make_cluster(evc_coord *c, const char *uri, const evc_cluster_config *config)
 	if (config->checkpoint != NULL) {
 		cl->config.checkpoint = copy_string(config->checkpoint);
 		fine = fine && cl->config.checkpoint != NULL;
+	}
+	if (config->watchdog_file != NULL) {
+		cl->config.watchdog_file = copy_string(config->watchdog_file);
+		fine = fine && cl->config.watchdog_file != NULL;
 	}
 	if (!fine || !evc__names_fork_watch() || !init_cluster(cl)) {
 		free_strings(cl);
@@ -135,11 +142,15 @@ open_engine(evc_cluster *cl, const struct cluster_uri *u)
 static evc_status
 begin_cluster(evc_cluster *cl, const struct cluster_uri *u)
 {
-	evc_status st = evc__scope_begin(cl);
+	evc_status st;
 
+	evc__watchdog_prepare(cl);
+	st = evc__scope_begin(cl);
 	if (st < 0)
 		return st;
 	st = evc__checkpoint_open(cl);
+	if (st == 0)
+		st = evc__watchdog_begin(cl);
 	if (st == 0)
 		st = open_engine(cl, u);
 	if (st == 0)

@@ -240,6 +240,19 @@ evc__process_answer(struct process *w, const evc_engine_answer *a)
 
 /* ---- all of it ---- */
 
+/* false: nobody has asked, or no answer. */
+static bool
+hear_stack(struct process *w, const struct frame *f)
+{
+	struct frame_note said;
+
+	if (!w->stack_asked || evc__frame_get_note(f, &said) < 0)
+		return false;
+	w->stack_asked = false;
+	w->p->sink->stack(w->p->core, w->index, said.text);
+	return true;
+}
+
 static void
 hear_control(struct process *w, const struct frame *f)
 {
@@ -252,6 +265,8 @@ hear_control(struct process *w, const struct frame *f)
 	else if (f->type == FRAME_BACKED && w->state == PROCESS_UP)
 		fine = evc__frame_get_backed(f, &backed) == 0 &&
 		       evc__process_gave_back(w, &backed);
+	else if (f->type == FRAME_STACK)
+		fine = hear_stack(w, f);
 	if (!fine)
 		fence_for_garbage(w, "what is no answer");
 }

@@ -235,4 +235,5 @@ const evc_engine_ops evc__engine_processes = {
 	.until = op_until,
 	.rank = op_rank,
 	.resize = op_resize,
+	.stack = evc__notes_stack,
 };

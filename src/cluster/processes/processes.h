@@ -89,6 +89,7 @@ struct process {
 	uint64_t answered;      /* bytes of `data` up to the end of the last
 				   answer to a question */
 	bool asks;              /* a question waits for a later answer */
+	bool stack_asked;       /* a question for its stack is under way */
 	bool was_up;            /* `up` was told to the cluster */
 	bool talks;             /* a thread of the worker reads the control
 				   stream */

@@ -101,13 +101,37 @@ do_kills(struct processes *p, const uint64_t *kills)
 	for (i = 0; i < p->n; i++) {
 		struct process *w = p->workers[i];
 
-		if (!(kills[i / 64] >> i % 64 & 1) || !is_alive(w))
+		if (!asked_has(kills, i) || !is_alive(w))
 			continue;
 		/* The function may have ended just now. */
 		evc__link_read(&w->data, true);
 		w->settled = true;
 		evc__process_fence(w, "was killed: its function did not stop "
 				      "when it was asked to");
+	}
+}
+
+/* A worker that is not there, or cannot hear, is said to be so at once. */
+static void
+ask_stacks(struct processes *p, const uint64_t *stacks)
+{
+	unsigned i;
+
+	if (p->sink->stack == NULL)
+		return;
+	for (i = 0; i < p->n; i++) {
+		struct process *w = p->workers[i];
+
+		/* The answer to an earlier question is still to come. */
+		if (!asked_has(stacks, i) || w->stack_asked)
+			continue;
+		if (w->state != PROCESS_UP ||
+		    evc__frame_put_bare(&w->control.out.own, FRAME_LOOK) < 0) {
+			p->sink->stack(p->core, i, NULL);
+			continue;
+		}
+		w->stack_asked = true;
+		evc__link_flush(&w->control);
 	}
 }
 
@@ -281,6 +305,7 @@ serve_asked(struct processes *p, const struct asked *now)
 	do_ones(p, now->ones, now->n_ones);
 	do_kills(p, now->kills);
 	do_forgets(p, now->forgets, now->n_forgets);
+	ask_stacks(p, now->stacks);
 	if (now->leave)
 		do_leave(p);
 	if (now->n_wanted > 0)

@@ -173,6 +173,7 @@ evc__seat_empty(struct seat *s)
 	   there has to be one. */
 	unsigned i = s->index;
 
+	sync_store(&s->tid, 0);
 	sync_store_sc(&s->taken, 0);
 	if (i >= sync_load_sc(&e->n_wanted))
 		return;

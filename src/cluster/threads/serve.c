@@ -336,6 +336,7 @@ evc__threads_worker(evc_coord *c, void *seat)
 	if (!evc__threads_may_go(s->e))
 		return 0;
 	evc__exec_of = e->core;
+	sync_store(&s->tid, evc__tid());
 	evc__text_fmt(&t, "tid %d", evc__tid());
 	e->sink->up(s->e->core, s->index, NULL, where);
 	pthread_cleanup_push(lose_seat, s);

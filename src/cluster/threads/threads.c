@@ -195,6 +195,15 @@ engine_resize(evc_engine *engine, unsigned n)
 	return 0;
 }
 
+static int
+engine_stack(evc_engine *engine, unsigned worker)
+{
+	struct threads *e = threads_of(engine);
+	int tid = worker < sync_load(&e->n) ? sync_load(&e->seats[worker]->tid) : 0;
+
+	return tid > 0 ? tid : -1;
+}
+
 static void
 engine_leave(evc_engine *engine)
 {
@@ -226,4 +235,5 @@ const evc_engine_ops evc__engine_threads = {
 	.leave = engine_leave,
 	.close = engine_close,
 	.resize = engine_resize,
+	.stack = engine_stack,
 };

@@ -67,6 +67,8 @@ struct seat {
 				 others under the lock */
 	_Atomic uint32_t taken; /* atomic: batch watch -> thread, which clears
 				   the word: the seat has a thread */
+	_Atomic int tid;      /* atomic: the thread -> reports; 0: there is
+				 none */
 
 	/* ---- the thread's ---- */
 	unsigned window;      /* thread: functions to take at a time */

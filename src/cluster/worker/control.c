@@ -146,6 +146,27 @@ send_answers(struct worker_process *p, struct bytes *out)
 	return true;
 }
 
+/* ---- where the worker stands ---- */
+
+/* The functions' thread is the program's, and does not block the signal, unless
+   the program has it do so.  The wait for its answer is short beside a lease. */
+static bool
+send_stack(struct worker_process *p, struct bytes *out)
+{
+	char lines[FRAME_STACK_MOST + 1] = "stack: not available: max_frame is "
+					   "too small";
+	const struct frame_note said = { .text = lines };
+	evc_status st = evc_stack_signal(0);
+
+	/* Another signal was chosen before, or no stacks can be had; the lines
+	   say so. */
+	(void)st;
+	if (p->max_frame > FRAME_STACK_MOST + FRAME_HEAD + 16)
+		(void)evc_stack_of(p->tid, lines, sizeof lines);
+	return evc__frame_put_note(out, FRAME_STACK, &said) == 0 &&
+	       send_answers(p, out);
+}
+
 /* false: the coordinator is gone, or the frame is unknown. */
 static bool
 hear_frame(struct worker_process *p, const struct frame *f, struct bytes *out)
@@ -156,6 +177,8 @@ hear_frame(struct worker_process *p, const struct frame *f, struct bytes *out)
 	if (f->type == FRAME_PING)
 		return evc__frame_put_bare(out, FRAME_PONG) == 0 &&
 		       send_answers(p, out);
+	if (f->type == FRAME_LOOK)
+		return send_stack(p, out);
 	if (evc__frame_get_number(f, &n) < 0)
 		return false;
 	if (f->type == FRAME_CANCEL)

@@ -28,6 +28,7 @@ struct worker_process {
 	evc_coord *coord;
 	unsigned fork_generation; /* the process of the worker */
 	int data, control;
+	int tid;                  /* of the thread of the functions */
 	size_t max_frame;
 
 	/* ---- shared ---- */

@@ -20,6 +20,7 @@ struct evc__coord_life {
 	/* set at creation: for reports, called inside the refgate; or NULL */
 	evc_describe_fn *describe;
 	void *describe_arg;
+	bool describe_stacks;
 	_Atomic bool in_describe; /* atomic: a thread of the helper is in it */
 	struct refgate gate;    /* around calls that use c, so that evc_free
 				   waits for their end */

@@ -8,6 +8,7 @@
  * scopes.
  * Locks: the parent's, then the scope's.  Atomics: alive, the refgates.
  */
+#include "base/reserved.h"
 #include "core/core.h"
 #include "core/join/join.h"
 #include "core/life/part.h"
@@ -88,8 +89,9 @@ check_scope_opts(const evc_coord *parent, const evc_scope_opts *o)
 {
 	const evc_coord *a;
 
-	if (evc__check_reserved(o->reserved_, "evc_scope_new") < 0)
-		return -EVC_INVALID_ARGUMENT;
+	if (!RESERVED_IS_ZERO(o->reserved_))
+		return evc__refuse(-EVC_INVALID_ARGUMENT,
+				   "evc_scope_new: reserved room is not zero");
 	if (o->phase < 0)
 		return evc__refuse(
 			-EVC_INVALID_ARGUMENT,
@@ -158,6 +160,7 @@ evc__scope_make(evc_coord *parent, const char *name, const evc_scope_opts *o,
 		return st;
 	s->life.describe = o->describe;
 	s->life.describe_arg = o->arg;
+	s->life.describe_stacks = o->describe_stacks;
 	s->join.phase = o->phase;
 	s->stop.on_error = o->on_error;
 	s->loop.no_home = (o->config.flags & EVC_NO_HOME) != 0;

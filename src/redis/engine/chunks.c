@@ -99,7 +99,7 @@ evc__redis_kill(struct redis_engine *e, const uint64_t *kills)
 	for (i = 0; i < e->sessions.n_workers; i++) {
 		struct remote_worker *w = e->sessions.workers[i];
 
-		if (!(kills[i / 64] >> i % 64 & 1) || w == NULL || !w->up)
+		if (!asked_has(kills, i) || w == NULL || !w->up)
 			continue;
 		w->session->kill_ns = sync_mono();
 		if (evc__frame_batch_about(&w->session->control, w) < 0 ||
@@ -108,6 +108,26 @@ evc__redis_kill(struct redis_engine *e, const uint64_t *kills)
 			evc__session_fence(w->session,
 					   "there is no memory to order a "
 					   "kill");
+	}
+}
+
+void
+evc__redis_ask_stacks(struct redis_engine *e, const uint64_t *stacks)
+{
+	unsigned i;
+
+	for (i = 0; i < WORKERS_MOST; i++) {
+		struct remote_worker *w = worker_by_index(e, i);
+		struct frame_batch *batch;
+
+		if (!asked_has(stacks, i) || e->sink->stack == NULL)
+			continue;
+		batch = w != NULL && w->up ? &w->session->control : NULL;
+		if (batch == NULL || evc__frame_batch_about(batch, w) < 0 ||
+		    evc__frame_put_bare(&batch->bytes, FRAME_LOOK) < 0)
+			e->sink->stack(e->core, i, NULL);
+		else
+			w->stack_asked = true;
 	}
 }
 

@@ -164,6 +164,26 @@ hear_end(struct node_session *s, const struct frame *f)
 }
 
 static void
+hear_stack(struct node_session *s, const struct frame *f)
+{
+	struct frame_note said;
+	bool fine;
+	struct remote_worker *w = worker_of(s, true, &fine);
+
+	if (w == NULL)
+		return;
+	if (!w->stack_asked)
+		fence_for_garbage(s, "a stack that nobody has asked for");
+	else if (evc__frame_get_note(f, &said) < 0)
+		fence_for_garbage(s, evc_last_error());
+	else {
+		w->stack_asked = false;
+		s->e->sink->stack(s->e->core, w->index,
+				  said.text[0] != '\0' ? said.text : NULL);
+	}
+}
+
+static void
 hear_built(struct node_session *s, const struct frame *f)
 {
 	struct frame_built said;
@@ -251,6 +271,9 @@ hear_one(struct node_session *s, const struct frame *f)
 		break;
 	case FRAME_BUILT:
 		hear_built(s, f);
+		break;
+	case FRAME_STACK:
+		hear_stack(s, f);
 		break;
 	case FRAME_VARIABLE:
 		e->lock.variables_used = true;

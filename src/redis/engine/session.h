@@ -145,6 +145,8 @@ void evc__redis_cancel(struct redis_engine *e, uint64_t upto);
 void evc__redis_cancel_ones(struct redis_engine *e, const uint64_t *ones,
 			    size_t n);
 void evc__redis_kill(struct redis_engine *e, const uint64_t *kills);
+/* Ask workers for their stacks, a bit for each. */
+void evc__redis_ask_stacks(struct redis_engine *e, const uint64_t *stacks);
 /* Send chunks again, after a lost connection or after a while. */
 void evc__redis_chunks_again(struct redis_engine *e);
 void evc__session_chunks_drop(struct node_session *s);

@@ -382,6 +382,7 @@ serve_asked(struct redis_engine *e, const struct asked *now)
 	evc__redis_cancel(e, now->cancel_upto);
 	evc__redis_cancel_ones(e, now->ones, now->n_ones);
 	evc__redis_kill(e, now->kills);
+	evc__redis_ask_stacks(e, now->stacks);
 	evc__redis_forgets(e, now->forgets, now->n_forgets);
 	evc__redis_questions(e);
 	notes_look(&e->notes);

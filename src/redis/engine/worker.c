@@ -89,7 +89,7 @@ evc__remote_worker_up(struct remote_worker *w, uint32_t start,
 	char where[WHERE_SIZE];
 
 	w->up = true;
-	w->fenced = false;
+	w->fenced = w->stack_asked = false;
 	w->start = start;
 	w->first = w->n = 0;
 	w->flow = (struct flow){ .window = 1 };

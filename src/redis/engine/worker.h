@@ -24,6 +24,7 @@ struct remote_worker {
 	unsigned index; /* index among the workers of the cluster */
 	bool up;        /* functions may be sent to the worker */
 	bool fenced;    /* the cluster knows that the worker is fenced */
+	bool stack_asked; /* the answer with its stack is to come */
 	int64_t start;  /* number of the worker's last start; -1: none yet */
 	struct watched process;
 	struct sent_call calls[WINDOW_MOST]; /* a ring, the oldest call first */

@@ -239,6 +239,8 @@ hear_worker(struct hearing *h, const struct frame *f)
 		hear_def(h, f);
 	else if (f->type == FRAME_KILL && evc__frame_get_bare(f) == 0)
 		s->node->ops->kill(s->engine, h->worker->index);
+	else if (f->type == FRAME_LOOK && evc__frame_get_bare(f) == 0)
+		evc__node_look(h->worker);
 	else if (f->type == FRAME_CANCEL_ONE &&
 		 evc__frame_get_number(f, &number) == 0)
 		cancel_one(h->worker, number);
@@ -250,7 +252,8 @@ static void
 hear_frame(struct hearing *h, const struct frame *f)
 {
 	bool of_worker = f->type == FRAME_TASK || f->type == FRAME_DEF ||
-			 f->type == FRAME_KILL || f->type == FRAME_CANCEL_ONE;
+			 f->type == FRAME_KILL || f->type == FRAME_LOOK ||
+			 f->type == FRAME_CANCEL_ONE;
 
 	if (!of_worker) {
 		if (!hear_node(h, f))

@@ -68,6 +68,26 @@ on_up(void *core, unsigned worker, const char *name, const char *where)
 	say_note(w, FRAME_UP, (uint64_t)w->pid, text);
 }
 
+/* The coordinator has asked; without lines the worker cannot say. */
+static void
+on_stack(void *core, unsigned worker, const char *lines)
+{
+	struct local_worker *w = worker_of(core, worker);
+
+	if (w->state == WORKER_UP)
+		say_note(w, FRAME_STACK, 0, lines);
+}
+
+void
+evc__node_look(struct local_worker *w)
+{
+	struct session *s = w->session;
+	const evc_engine_ops *ops = s->node->ops;
+
+	if (ops->stack == NULL || ops->stack(s->engine, w->index) != 0)
+		on_stack(s, w->index, NULL);
+}
+
 static void
 on_fenced(void *core, unsigned worker, const char *why)
 {
@@ -329,4 +349,5 @@ const evc_engine_sink evc__node_sink = {
 	.variable = on_variable,
 	.down = on_down,
 	.closed = on_closed,
+	.stack = on_stack,
 };

@@ -88,6 +88,8 @@ void evc__node_give_back_watch(struct session *s);
 /* ---- sink.c ---- */
 
 extern const evc_engine_sink evc__node_sink;
+/* The coordinator asks where the worker stands. */
+void evc__node_look(struct local_worker *w);
 
 /* ---- variables.c ---- */
 
