@@ -74,7 +74,7 @@ typedef struct evc_cluster_worker_info {
 	char where[96];     /* "pid 123", "tid 123"; "" */
 	char function[48];  /* its oldest function; "" */
 	char text[192];     /* why the worker ended last time, and its last
-			       words */
+			       words; see evc_cluster_worker_text */
 	uint64_t n_failures; /* lives that ended in another way than in good
 				order: the worker died, was killed or fenced,
 				or did not come up; a fenced life counts once,
@@ -458,7 +458,7 @@ typedef struct evc_remote_info {
 	double took;        /* seconds from the schedule to the outcome */
 	char function[48];
 	char worker[48];    /* the worker that runs it, or ran it last; "" */
-	char text[192];     /* text of the error */
+	char text[192];     /* text of the error; see evc_remote_text */
 	uint64_t reserved_[8];
 } evc_remote_info;
 
@@ -494,6 +494,19 @@ evc_remote_free(evc_remote *remote);
  */
 EVC_API evc_status
 evc_remote_get(const evc_remote *remote, evc_remote_info *ret_info);
+
+/*
+ * The text of the error of a remote: all of the text that evc_remote_info.text
+ * has the beginning and the end of, up to some 4,000 bytes.  A remote that has
+ * failed by the error of another one has the short text alone.
+ *
+ * Thread:    any; also when the cluster is closed.
+ * Ownership: as evc_cluster_worker_text.
+ * Returns:   as evc_cluster_worker_text; 0 before the outcome, too.
+ * Since:     0.2
+ */
+EVC_API size_t
+evc_remote_text(const evc_remote *remote, char *buf, size_t n);
 
 /*
  * Wait for one remote and read its result.  This call returns an error of the
@@ -879,6 +892,23 @@ evc_cluster_get(const evc_cluster *cluster, evc_cluster_info *ret_info);
 EVC_API evc_status
 evc_cluster_worker_get(const evc_cluster *cluster, unsigned index,
 		       evc_cluster_worker_info *ret_info);
+
+/*
+ * Why the worker ended last time, with its last words: all of the text that
+ * evc_cluster_worker_info.text has the beginning and the end of, up to some
+ * 4,000 bytes.
+ *
+ * Thread:    any.
+ * Ownership: buf is the caller's; ended by a 0 byte when n > 0; may be NULL
+ *            when n is 0.
+ * Returns:   as snprintf: the length of the whole text without the 0 byte; 0
+ *            when there is none, also past the last worker, for NULL and in a
+ *            fork child.
+ * Since:     0.2
+ */
+EVC_API size_t
+evc_cluster_worker_text(const evc_cluster *cluster, unsigned index, char *buf,
+			size_t n);
 
 EVC_END_DECLS_
 

@@ -250,6 +250,35 @@ evc__copy_dots(char *to, size_t room, const char *s)
 	evc__text_add(&t, "...");
 }
 
+void
+evc__text_ends(struct text *t, const char *s)
+{
+	static const char gap[] = " ... ";
+	size_t room = t->len < t->room ? t->room - t->len - 1 : 0, head;
+	const char *tail;
+
+	if (strlen(s) <= room || room < 3 * sizeof gap) {
+		evc__text_add(t, s);
+		return;
+	}
+	head = whole_characters(s, (room - strlen(gap)) / 2);
+	tail = evc__end_of(s, room - strlen(gap) - head);
+	memcpy(t->buf + t->len, s, head);
+	t->len += head;
+	t->buf[t->len] = '\0';
+	evc__text_add(t, gap);
+	evc__text_add(t, tail);
+}
+
+void
+evc__copy_ends(char *to, size_t room, const char *s)
+{
+	struct text t = evc__text_in(to, room);
+
+	if (s != NULL)
+		evc__text_ends(&t, s);
+}
+
 const char *
 evc__end_of(const char *s, size_t most)
 {

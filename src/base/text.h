@@ -41,6 +41,11 @@ void evc__copy(char *to, size_t room, const char *s);
 void evc__copy_dots(char *to, size_t room, const char *s);
 /* The same, but a long text keeps its end. */
 void evc__copy_end(char *to, size_t room, const char *s);
+/* The same, but a text that does not fit keeps its beginning and its end, with
+   " ... " between. */
+void evc__copy_ends(char *to, size_t room, const char *s);
+/* Add s so, in the room that t, not for lines, has left. */
+void evc__text_ends(struct text *t, const char *s);
 /* The last bytes of s, `most` at most, without half of a character first. */
 const char *evc__end_of(const char *s, size_t most);
 

@@ -120,6 +120,7 @@ never_variable(const char *name, const evc_value *value, void *arg)
 	X(evc_remote_free, DONE(evc_remote_free(w->done)) && \
 			   DONE(evc_remote_free(NULL))) \
 	X(evc_remote_get, REF(evc_remote_get(w->done, &w->remote_info))) \
+	X(evc_remote_text, evc_remote_text(w->done, NULL, 0) == 0) \
 	X(evc_remote_fetch, \
 	  REF(evc_remote_fetch(w->runs, INFINITY, NULL)) && \
 		  evc_remote_fetch(w->done, INFINITY, NULL) == 0) \
@@ -156,6 +157,8 @@ never_variable(const char *name, const evc_value *value, void *arg)
 	X(evc_cluster_get, REF(evc_cluster_get(w->cl, &w->info))) \
 	X(evc_cluster_worker_get, \
 	  REF(evc_cluster_worker_get(w->cl, 0, &w->worker_info))) \
+	X(evc_cluster_worker_text, \
+	  evc_cluster_worker_text(w->cl, 0, NULL, 0) == 0) \
 	X(evc_worker_main, REF(evc_worker_main(NULL, 0, NULL))) \
 	X(evc_redis_engine, true) /* a table; in programs that link it */ \
 	VALUES(X)

@@ -131,6 +131,59 @@ START_TEST(copy_keeps_the_beginning_copy_end_the_end)
 }
 END_TEST
 
+/* For each room: whole if it fits, else both ends, and no half of a character on
+   either side of the gap. */
+START_TEST(copy_ends_leaves_out_the_middle)
+{
+	static const char one[] = "the beginning of it, and of course the end";
+	static const char two[] = "\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80 "
+				  "\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80 "
+				  "\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80";
+	static const char *const texts[] = { one, two };
+	char buf[128];
+	struct text t;
+	size_t i, room;
+	const char *s;
+	uint32_t v;
+
+	for (i = 0; i < 2; i++)
+		for (room = 1; room <= strlen(texts[i]) + 2; room++) {
+			memset(buf, '#', sizeof(buf));
+			evc__copy_ends(buf, room, texts[i]);
+			ck_assert_int_eq(buf[room], '#');
+			ck_assert_uint_lt(strlen(buf), room);
+			if (room > strlen(texts[i])) {
+				ck_assert_str_eq(buf, texts[i]);
+				continue;
+			}
+			for (s = buf; *s != '\0'; s += evc__utf8(s, &v))
+				ck_assert_uint_gt(evc__utf8(s, &v), 0);
+			if (room < 24)
+				continue;
+			s = strstr(buf, " ... ");
+			ck_assert_ptr_nonnull(s);
+			ck_assert_int_eq(strncmp(buf, texts[i],
+						 (size_t)(s - buf)), 0);
+			s += strlen(" ... ");
+			ck_assert_str_eq(s, texts[i] + strlen(texts[i]) -
+						    strlen(s));
+			ck_assert_uint_gt(strlen(s), 2);
+		}
+	evc__copy_ends(buf, 8, NULL);
+	ck_assert_str_eq(buf, "");
+	/* Behind something, and without any room. */
+	t = evc__text_in(buf, 40);
+	evc__text_add(&t, "why: ");
+	evc__text_ends(&t, one);
+	ck_assert_str_eq(buf, "why: the beginning  ...  course the end");
+	t = evc__text_in(buf, 8);
+	evc__text_add(&t, "too much already");
+	evc__text_ends(&t, one);
+	ck_assert_str_eq(buf, "too muc");
+	ck_assert_uint_eq(t.len, 16 + strlen(one));
+}
+END_TEST
+
 /* ---- times ---- */
 
 START_TEST(seconds_become_nanoseconds)
@@ -328,6 +381,7 @@ END_TEST
 API_MAIN("base", text_is_cut_counted_and_ended_by_0,
 	 text_counts_on_after_it_was_cut, text_of_no_room_writes_nothing,
 	 text_knows_all_numbers, copy_keeps_the_beginning_copy_end_the_end,
+	 copy_ends_leaves_out_the_middle,
 	 seconds_become_nanoseconds, times_end_or_never_do,
 	 a_change_is_awaited_until_the_time_is_over,
 	 a_word_that_moves_behind_the_change_is_not_missed,

@@ -51,10 +51,26 @@ evc_remote_get(const evc_remote *r, evc_remote_info *ret_info)
 		ret_info->kind = r->kind;
 		ret_info->code = r->code;
 		ret_info->took = (double)(r->done_ns - r->queued_ns) / 1e9;
-		evc__copy(ret_info->text, sizeof ret_info->text, r->text);
+		evc__copy_ends(ret_info->text, sizeof ret_info->text, r->text);
 	}
 	sync_unlock(&cl->q.lock);
 	return 0;
+}
+
+size_t
+evc_remote_text(const evc_remote *remote, char *buf, size_t n)
+{
+	struct text t = evc__text_in(buf, buf != NULL ? n : 0);
+	evc_remote *r = (evc_remote *)remote;
+
+	/* In a fork child the lock may be held for ever. */
+	if (r == NULL || evc__cluster_check(r->cl) < 0)
+		return 0;
+	sync_lock(&r->cl->q.lock);
+	if (remote_state(r) == EVC_REMOTE_DONE && r->text != NULL)
+		evc__text_add(&t, r->text);
+	sync_unlock(&r->cl->q.lock);
+	return t.len;
 }
 
 evc_status

@@ -45,6 +45,7 @@
 #include "base/text.h"
 #include "base/deadline.h"
 #include "cluster/variables/variable.h"
+#include "engine/death.h"
 #include "engine/on_loop.h"
 #include "wire/uri.h"
 

@@ -129,6 +129,7 @@ json_workers(struct evc__json *j, const evc_cluster *cl,
 	     const struct worker_stack *s, unsigned n)
 {
 	evc_cluster_worker_info w;
+	char text[DEATH_SIZE];
 	unsigned i;
 
 	evc__json_begin(j, "workers", "[");
@@ -144,7 +145,8 @@ json_workers(struct evc__json *j, const evc_cluster *cl,
 		evc__json_number(j, "failures", w.n_failures);
 		evc__json_string_if(j, "function", w.function);
 		evc__json_seconds_if(j, "busy", w.busy);
-		evc__json_string_if(j, "text", w.text);
+		(void)evc_cluster_worker_text(cl, i, text, sizeof text);
+		evc__json_string_if(j, "text", text);
 		json_stack(j, stack_at(s, n, i));
 		evc__json_end(j, "}");
 	}

@@ -105,20 +105,23 @@ evc__fetched_drop(evc_cluster *cl, struct fetched *f)
 
 /* ---- and back ---- */
 
+/* Bytes of a text for evc_refuse, which leaves out the middle of a long one. */
+#define SHORT_SIZE 900
+
 evc_status
 evc__remote_outcome(evc_remote *r, evc_value *ret)
 {
 	static const evc_value nil;
+	char text[SHORT_SIZE];
 
 	evc__remote_count_fetch(r);
 	if (ret != NULL)
 		*ret = r->code == 0 ? r->value : nil;
 	if (r->code == 0)
 		return 0;
-	return evc_refuse(r->code, "%s%s%s",
-			  remote_name(r),
-			  r->text != NULL ? ": " : "",
-			  r->text != NULL ? r->text : "");
+	evc__copy_ends(text, sizeof text, r->text);
+	return evc_refuse(r->code, "%s%s%s", remote_name(r),
+			  r->text != NULL ? ": " : "", text);
 }
 
 struct resolving {

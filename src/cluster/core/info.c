@@ -45,7 +45,7 @@ evc__worker_info(const struct cluster_worker *w, uint64_t now,
 	ret->busy = r != NULL ? (double)(now - w->moved_ns) / 1e9 : -1;
 	evc__copy(ret->name, sizeof ret->name, w->name);
 	evc__copy(ret->where, sizeof ret->where, w->where);
-	evc__copy(ret->text, sizeof ret->text, w->text);
+	evc__copy_ends(ret->text, sizeof ret->text, w->text);
 	if (r != NULL)
 		evc__copy(ret->function, sizeof ret->function,
 			  remote_name(r));
@@ -68,6 +68,22 @@ evc_cluster_worker_get(const evc_cluster *cluster, unsigned index,
 				cl->workers.n);
 	sync_unlock(&cl->q.lock);
 	return st;
+}
+
+size_t
+evc_cluster_worker_text(const evc_cluster *cluster, unsigned index, char *buf,
+			size_t n)
+{
+	struct text t = evc__text_in(buf, buf != NULL ? n : 0);
+	evc_cluster *cl = (evc_cluster *)cluster;
+
+	if (evc__cluster_check(cl) < 0)
+		return 0;
+	sync_lock(&cl->q.lock);
+	if (index < cl->workers.n && cl->workers.all[index]->text != NULL)
+		evc__text_add(&t, cl->workers.all[index]->text);
+	sync_unlock(&cl->q.lock);
+	return t.len;
 }
 
 /* ---- the cluster ---- */

@@ -26,7 +26,7 @@ evc__remote_reason(const evc_remote *r, const struct outcome *o,
 			  cl->workers.all[r->worker]->name);
 	evc__copy(ret->func, sizeof ret->func,
 		  remote_name(r));
-	evc__copy(ret->text, sizeof ret->text, o->text);
+	evc__copy_ends(ret->text, sizeof ret->text, o->text);
 }
 
 bool
@@ -52,20 +52,15 @@ evc__value_hold(const evc_engine_result *res, struct held_value *ret)
 	return true;
 }
 
+/* The function that has failed keeps its text whole; many others may fail by
+   it.  Without memory the code has to say it all. */
 static char *
-text_copy(const char *text)
+text_of(const struct outcome *o)
 {
-	size_t n;
-	char *s;
+	bool own = o->kind == EVC_FAILED_FUNCTION ||
+		   o->kind == EVC_FAILED_WORKER;
 
-	if (text == NULL || text[0] == '\0')
-		return NULL;
-	n = strnlen(text, TEXT_SIZE - 1);
-	s = sync_alloc(1, n + 1);
-	/* Without memory the code has to say it all. */
-	if (s != NULL)
-		memcpy(s, text, n);
-	return s;
+	return evc__text_kept(o->text, own ? DEATH_SIZE : TEXT_SIZE);
 }
 
 static void
@@ -147,7 +142,7 @@ settle_one(evc_remote *r, const struct outcome *o, struct chain *chain)
 	r->kind = (uint8_t)o->kind;
 	r->value = o->value.value;
 	r->value_at = o->value.at;
-	r->text = text_copy(o->text);
+	r->text = text_of(o);
 	r->done_ns = o->now_ns != 0 ? o->now_ns : sync_mono();
 	count_outcome(cl, o);
 	if (r->closure.tag != TAG_ANY)

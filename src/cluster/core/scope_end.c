@@ -76,17 +76,20 @@ tell_parent(evc_cluster *cl, const evc_reason *r)
 	evc_scope_opts o = { .on_error = EVC_ON_ERROR_REPORT,
 			     .config.flags = EVC_NO_HOME,
 			     .config.log = log_nothing };
+	char text[TEXT_SIZE];
+	struct text t = evc__text_in(text, sizeof text);
 	evc_coord *s;
 
+	evc__text_fmt(&t, "%s: %s%s%s%s%s", cl->name, when, r->func,
+		      r->who[0] != '\0' ? " on " : "", r->who,
+		      r->func[0] != '\0' ? ": " : "");
+	evc__text_ends(&t, r->text);
 	if (evc_scope_new(cl->life.parent, cl->name, &o, &s) < 0) {
 		evc_log(cl->scope, EVC_LOG_ERROR, r, "%s%s: %s", when, r->func,
 			r->text);
 		return;
 	}
-	(void)evc_fail_at(s, r->code, r->err, NULL, 0, NULL,
-			  "%s: %s%s%s%s%s%s", cl->name, when, r->func,
-			  r->who[0] != '\0' ? " on " : "", r->who,
-			  r->func[0] != '\0' ? ": " : "", r->text);
+	(void)evc_fail_at(s, r->code, r->err, NULL, 0, NULL, "%s", text);
 	(void)evc_scope_ready(s);
 	(void)evc_free(s);
 }

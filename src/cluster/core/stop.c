@@ -90,7 +90,7 @@ last_reason(const evc_cluster *cl)
 
 	for (i = 0; i < cl->workers.n; i++) {
 		w = cl->workers.all[i];
-		if (w->text[0] != '\0' &&
+		if (w->text != NULL &&
 		    (last == NULL || w->since_ns > last->since_ns))
 			last = w;
 	}
@@ -107,9 +107,10 @@ put_no_worker(const evc_cluster *cl, struct text *t)
 	evc__text_fmt(t, "no worker for %g s", cl->config.worker_wait);
 	if (cl->engine.trouble[0] != '\0')
 		evc__text_fmt(t, ": %s", cl->engine.trouble);
-	if (last != NULL)
-		evc__text_fmt(t, "; the last worker: %s", last);
-	else if (cl->engine.trouble[0] == '\0')
+	if (last != NULL) {
+		evc__text_add(t, "; the last worker: ");
+		evc__text_ends(t, last);
+	} else if (cl->engine.trouble[0] == '\0')
 		evc__text_add(t, "; none has ever been up");
 }
 

@@ -45,7 +45,7 @@ leave_behind(struct cluster_worker *w, evc_remote *r, uint64_t grace,
 		o.kind = EVC_FAILED_WORKER;
 		o.text = text;
 		o.raise = true;
-		evc__copy(w->text, sizeof w->text, text);
+		evc__worker_says(w, text);
 	}
 	/* A reference for the worker, which still reads arguments and
 	   inputs. */
@@ -125,14 +125,15 @@ give_up_own(evc_cluster *cl, const struct cluster_worker *w)
 			     .kind = EVC_FAILED_WORKER,
 			     .raise = true };
 	struct closure *c;
-	char text[TEXT_SIZE];
+	char text[DEATH_SIZE];
 	struct text t = evc__text_in(text, sizeof text);
 
-	evc__text_fmt(&t, "%s was not up for %g s%s%s%s%s", w->name,
+	evc__text_fmt(&t, "%s was not up for %g s%s%s%s", w->name,
 		      cl->config.worker_wait,
 		      cl->engine.trouble[0] != '\0' ? ": " : "",
-		      cl->engine.trouble,
-		      w->text[0] != '\0' ? ": " : "", w->text);
+		      cl->engine.trouble, w->text != NULL ? ": " : "");
+	if (w->text != NULL)
+		evc__text_ends(&t, w->text);
 	o.text = text;
 	while ((c = evc__closures_own(&cl->q, w->index)) != NULL)
 		evc__waiting_fails(REMOTE_OF(c), &o);

@@ -185,53 +185,6 @@ evc__sink_up(void *core, unsigned worker, const char *name, const char *where)
 	evc__cluster_unlock(cl);
 }
 
-/* ---- deaths, for the log ---- */
-
-/* An engine tells a death under the lock, where no log hook may run: texts are
-   kept until the next turn.  A program that dies at its start dies again and
-   again, on many workers: a second has a limited number of lines, and a line
-   that counts the others. */
-
-#define EVERY_NS UINT64_C(1000000000)
-
-static void
-note_death(evc_cluster *cl, const char *text)
-{
-	struct deaths *d = &cl->workers.deaths;
-
-	if (d->n < DEATHS_KEPT)
-		evc__copy(d->text[d->n++], sizeof d->text[0], text);
-	else
-		d->n_more++;
-	evc__turn_ask(cl);
-}
-
-uint64_t
-evc__deaths_tell(evc_cluster *cl)
-{
-	struct deaths told;
-	uint64_t now = sync_mono();
-	unsigned i;
-
-	sync_lock(&cl->q.lock);
-	told = cl->workers.deaths;
-	/* At the stop nothing is delayed, because no other turn may come. */
-	if (told.n == 0 || (told.told_ns != 0 && !cl->stop.begun &&
-			    now < told.told_ns + EVERY_NS)) {
-		sync_unlock(&cl->q.lock);
-		return told.n == 0 ? SYNC_FOREVER : told.told_ns + EVERY_NS;
-	}
-	cl->workers.deaths.n = cl->workers.deaths.n_more = 0;
-	cl->workers.deaths.told_ns = now;
-	sync_unlock(&cl->q.lock);
-	for (i = 0; i < told.n; i++)
-		evc_log(cl->scope, EVC_LOG_WARNING, NULL, "%s", told.text[i]);
-	if (told.n_more > 0)
-		evc_log(cl->scope, EVC_LOG_WARNING, NULL,
-			"%u more workers have died", told.n_more);
-	return SYNC_FOREVER;
-}
-
 /* ---- and they go ---- */
 
 /* A life counts once: at its fence, or else at its end. */
@@ -245,7 +198,7 @@ count_failure(evc_cluster *cl, struct cluster_worker *w)
 void
 evc__worker_fence(evc_cluster *cl, struct cluster_worker *w, const char *why)
 {
-	evc__copy(w->text, sizeof w->text, why);
+	evc__worker_says(w, why);
 	if (w->state != EVC_WORKER_UP && w->state != EVC_WORKER_HUNG)
 		return;
 	count_failure(cl, w);
@@ -267,39 +220,18 @@ evc__sink_fenced(void *core, unsigned worker, const char *why)
 	evc__cluster_unlock(cl);
 }
 
-/* The beginning says what has happened, the end has the last words: the middle
-   of a long text is left out. */
-static void
-add_ends(struct text *t, const char *why)
-{
-	static const char gap[] = "...";
-	size_t room = t->room - t->len - 1, head;
-	const char *tail;
-
-	if (strlen(why) <= room || room < sizeof gap) {
-		evc__text_add(t, why);
-		return;
-	}
-	head = (room - strlen(gap)) / 2;
-	tail = evc__end_of(why, room - strlen(gap) - head);
-	/* No half of a letter. */
-	while (head > 0 && ((unsigned char)why[head] & 0xc0) == 0x80)
-		head--;
-	evc__text_fmt(t, "%.*s%s%s", (int)head, why, gap, tail);
-}
-
 static void
 fail_for_deaths(evc_remote *r, const char *why)
 {
 	struct outcome o = { .code = EVC_ABORTED,
 			     .kind = EVC_FAILED_WORKER,
 			     .raise = !(r->flags & REMOTE_ASKED) };
-	char text[TEXT_SIZE];
+	char text[DEATH_SIZE];
 	struct text t = evc__text_in(text, sizeof text);
 
 	evc__text_fmt(&t, "%u worker%s died while running %s; the last: ",
 		      r->deaths, r->deaths == 1 ? "" : "s", remote_name(r));
-	add_ends(&t, why);
+	evc__text_ends(&t, why);
 	o.text = text;
 	evc__taken_fails(r, &o);
 }
@@ -355,11 +287,13 @@ evc__sink_gone(void *core, unsigned worker, const char *why, unsigned how)
 	w = cluster_worker_at(&cl->workers, worker);
 	if (w != NULL && !w->left) {
 		if (why != NULL)
-			evc__copy(w->text, sizeof w->text, why);
+			evc__worker_says(w, why);
+		else
+			why = w->text != NULL ? w->text : "";
 		if (how != EVC_ENGINE_LEFT && w->state != EVC_WORKER_FENCED)
 			count_failure(cl, w);
-		if (how != EVC_ENGINE_LEFT && w->text[0] != '\0')
-			note_death(cl, w->text);
+		if (how != EVC_ENGINE_LEFT && why[0] != '\0')
+			evc__death_note(cl, why);
 		if (!w->told_kill && !w->dismissed && !cl->stop.begun &&
 		    evc__building_is_it(w)) {
 			evc__building_blame(cl, w);
@@ -372,7 +306,7 @@ evc__sink_gone(void *core, unsigned worker, const char *why, unsigned how)
 			r = LIST_OF(w->running.prev, evc_remote, closure.link);
 			oldest = w->running.next == w->running.prev;
 			lose_remote(cl, r, ran && oldest,
-				    w->told_kill && oldest, w->text);
+				    w->told_kill && oldest, why);
 		}
 		w->n_running = 0;
 		while (!list_empty(&w->given_up)) {

@@ -46,7 +46,8 @@ struct cluster_worker {
 				    table alone (names.c) */
 	char name[NAME_SIZE];
 	char where[96];          /* the engine's words for the worker's place */
-	char text[TEXT_SIZE];    /* reason of the last end, or of a fence */
+	char *text;              /* reason of the last end, or of a fence;
+				    NULL: none */
 	/* States for config.worker that the loop's turn has not told yet. */
 	unsigned n_events;
 	struct { unsigned state; } events[4];
@@ -59,7 +60,7 @@ struct deaths {
 	unsigned n;        /* texts in use */
 	unsigned n_more;   /* deaths without a text, for lack of room */
 	uint64_t told_ns;  /* time of the last line in the log; 0: none */
-	char text[DEATHS_KEPT][TEXT_SIZE];
+	char text[DEATHS_KEPT][DEATH_LINE];
 };
 
 /* All fields: lock. */
@@ -115,9 +116,18 @@ void evc__worker_event(evc_cluster *cl, struct cluster_worker *w,
 void evc__worker_hangs(evc_cluster *cl, struct cluster_worker *w);
 void evc__worker_back(evc_cluster *cl, struct cluster_worker *w);
 
+/* ---- deaths.c ---- */
+
+/* Lock held: the reason of the worker's end, or of its fence.  NULL: none. */
+void evc__worker_says(struct cluster_worker *w, const char *why);
+/* Lock held: the log is to hear of a death. */
+void evc__death_note(evc_cluster *cl, const char *text);
 /* At a turn, lock not held: the log hears of the deaths noted.  Returns the
    time of the next look. */
 uint64_t evc__deaths_tell(evc_cluster *cl);
+/* Lock held: the text of an error or of a death, allocated, of DEATH_SIZE bytes
+   at most; NULL: no text, or no memory. */
+char *evc__text_kept(const char *text, size_t most);
 
 /* ---- building.c: lock held ---- */
 

@@ -65,7 +65,7 @@ static void
 describe_end(const struct process *w, enum reap l, const siginfo_t *info,
 	     char *why)
 {
-	struct text t = evc__text_in(why, WHY_SIZE);
+	struct text t = evc__text_in(why, DEATH_SIZE);
 
 	evc__text_fmt(&t, "%s (pid %d) ", w->name, (int)w->pid);
 	if (w->why[0] != '\0')
@@ -107,12 +107,13 @@ static void
 process_ended(struct process *w, enum reap l, const siginfo_t *info)
 {
 	struct processes *p = w->p;
-	char why[WHY_SIZE];
+	char why[DEATH_SIZE];
 	unsigned how;
 
 	evc__link_read(&w->data, true);
 	evc__process_output_close(w);
 	describe_end(w, l, info, why);
+	evc__process_words_drop(w);
 	how = w->n_taken > 0 && !w->settled && !is_lease_over(p) ?
 		      EVC_ENGINE_DIED_RUNNING :
 		      how_idle(w, l, info);

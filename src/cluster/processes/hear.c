@@ -70,9 +70,10 @@ hear_failed(struct process *w, const struct frame *f)
 		fence_for_garbage(w, evc_last_error());
 		return;
 	}
-	evc__text_fmt(&t, "could not be a worker: %s (%s)",
-		      said.text[0] != '\0' ? said.text : "no reason given",
+	evc__text_fmt(&t, "could not be a worker (%s): ",
 		      evc_status_name(said.code));
+	evc__text_ends(&t, said.text[0] != '\0' ? said.text :
+						  "no reason given");
 }
 
 /* ---- functions ---- */

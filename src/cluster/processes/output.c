@@ -78,10 +78,14 @@ take_bytes(struct process *w, const char *bytes, size_t n)
 {
 	size_t i;
 
+	/* Without memory a death has no last words, and the log has them. */
+	if (w->output.words == NULL)
+		w->output.words = sync_alloc(1, WORDS_SIZE);
 	for (i = 0; i < n; i++) {
 		char c = bytes[i];
 
-		w->output.words[w->output.n_words++ % WORDS_SIZE] = c;
+		if (w->output.words != NULL)
+			w->output.words[w->output.n_words++ % WORDS_SIZE] = c;
 		if (c == '\n') {
 			log_line(w);
 			continue;
@@ -160,9 +164,8 @@ evc__process_output_close(struct process *w)
 void
 evc__process_words(const struct process *w, struct text *t)
 {
-	static const char before[] = "; its last words: ";
 	char words[WORDS_SIZE + 1];
-	size_t n = 0, most;
+	size_t n = 0;
 	uint64_t i;
 
 	i = w->output.n_words > WORDS_SIZE ? w->output.n_words - WORDS_SIZE : 0;
@@ -177,10 +180,18 @@ evc__process_words(const struct process *w, struct text *t)
 	while (n > 0 && words[n - 1] == ' ')
 		n--;
 	words[n] = '\0';
-	if (n == 0 || t->len + sizeof before >= t->room)
+	if (n == 0)
 		return;
-	/* The last of many. */
-	most = t->room - t->len - sizeof before;
-	evc__text_add(t, before);
-	evc__text_add(t, evc__end_of(words, most));
+	evc__text_add(t, "; its last words: ");
+	/* The ring may begin within a character. */
+	evc__text_ends(t, evc__end_of(words, n - (w->output.n_words >
+						  WORDS_SIZE)));
+}
+
+void
+evc__process_words_drop(struct process *w)
+{
+	sync_free(w->output.words);
+	w->output.words = NULL;
+	w->output.n_words = 0;
 }

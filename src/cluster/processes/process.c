@@ -48,9 +48,9 @@ evc__process_deadline_stop(struct process *w)
 void
 evc__process_fence(struct process *w, const char *fmt, ...)
 {
-	struct text t = evc__text_in(w->why, sizeof w->why);
+	char said[2 * WHY_SIZE], why[sizeof w->why + 80];
+	struct text t = evc__text_in(said, sizeof said);
 	struct processes *p = w->p;
-	char why[WHY_SIZE];
 	bool was_up = w->state == PROCESS_UP;
 	va_list ap;
 
@@ -61,6 +61,7 @@ evc__process_fence(struct process *w, const char *fmt, ...)
 	va_start(ap, fmt);
 	evc__text_vfmt(&t, fmt, ap);
 	va_end(ap);
+	evc__copy_ends(w->why, sizeof w->why, said);
 	t = evc__text_in(why, sizeof why);
 	evc__text_fmt(&t, "%s (pid %d) %s", w->name, (int)w->pid, w->why);
 	if (was_up)

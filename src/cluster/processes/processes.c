@@ -32,6 +32,7 @@ op_close(evc_engine *engine)
 		return;
 	for (i = 0; i < p->n_made; i++) {
 		evc__kept_clear(&p->workers[i]->kept);
+		evc__process_words_drop(p->workers[i]);
 		sync_free(p->workers[i]);
 	}
 	evc__processes_program_free(p);

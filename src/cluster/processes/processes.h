@@ -27,13 +27,14 @@
 #include "base/text.h"
 #include "base/deadline.h"
 #include "wire/frames.h"
+#include "engine/death.h"
 #include "engine/flow.h"
 #include "engine/notes.h"
 #include "engine/on_loop.h"
 #include "engine/kept.h"
 
 #define PROCESSES_MOST WORKERS_MOST
-#define WORDS_SIZE 512
+#define WORDS_SIZE 4096
 #define LINE_SIZE 512
 #define WHY_SIZE 192
 
@@ -117,7 +118,8 @@ struct process {
 		struct ev_io io;
 		char line[LINE_SIZE];
 		size_t n_line;
-		char words[WORDS_SIZE]; /* a ring of the last words */
+		char *words;    /* a ring of the last words, WORDS_SIZE bytes;
+				   NULL: the worker has printed nothing */
 		uint64_t n_words;
 		/* Fields of all lives: lines in the log in the present
 		   second. */
@@ -249,9 +251,10 @@ void evc__link_read(struct link *l, bool to_the_end);
 void evc__process_output_open(struct process *w, int fd);
 /* Read and log the last bytes. */
 void evc__process_output_close(struct process *w);
-/* Put "; its last words: ..." into t, as far as they fit; nothing after
-   silence. */
+/* Put "; its last words: ..." into t; nothing after silence. */
 void evc__process_words(const struct process *w, struct text *t);
+/* The words are told. */
+void evc__process_words_drop(struct process *w);
 
 /* ---- feed.c ---- */
 

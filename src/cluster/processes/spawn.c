@@ -254,7 +254,7 @@ static void
 try_start(struct process *w)
 {
 	struct processes *p = w->p;
-	char why[WHY_SIZE];
+	char why[DEATH_SIZE];
 	struct text t = evc__text_in(why, sizeof why);
 	int error = start_process(w);
 

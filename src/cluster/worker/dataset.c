@@ -166,7 +166,8 @@ evc__iterator_build(struct evc_local *l, struct evc_exec *x,
 	}
 	code = begin_walk(l, x);
 	if (code != 0)
-		evc__copy(l->text, sizeof l->text, evc__exec_text(x, code));
+		evc__copy_ends(l->text, sizeof l->text,
+			       evc__exec_text(x, code));
 	return code;
 }
 

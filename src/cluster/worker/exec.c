@@ -34,6 +34,8 @@ evc__exec_begin(struct evc_exec *x, struct worker *w,
 	x->args = x->kwargs = x->value = (evc_value){ 0 };
 	x->owned = false;
 	x->fail_code = 0;
+	x->long_text = NULL;
+	x->is_long = false;
 	x->builds = NULL;
 }
 
@@ -69,7 +71,22 @@ evc__exec_call(struct evc_exec *x, evc_exec_fn *fn, void *arg)
 const char *
 evc__exec_text(const struct evc_exec *x, evc_status code)
 {
-	return x->fail_code == code ? x->text : "";
+	if (x->fail_code != code)
+		return "";
+	return x->is_long ? x->long_text : x->text;
+}
+
+/* Without memory the text is short. */
+static void
+set_text(struct evc_exec *x, const char *text)
+{
+	x->is_long = strlen(text) >= sizeof x->text;
+	if (x->is_long && x->long_text == NULL)
+		x->long_text = arena_take(&x->w->arena, ERROR_SIZE);
+	x->is_long = x->is_long && x->long_text != NULL;
+	if (x->is_long)
+		evc__copy_ends(x->long_text, ERROR_SIZE, text);
+	evc__copy_ends(x->text, sizeof x->text, text);
 }
 
 void
@@ -77,7 +94,7 @@ evc__exec_inherit(struct evc_exec *x, const struct evc_exec *inner,
 		  evc_status code)
 {
 	x->fail_code = code;
-	evc__copy(x->text, sizeof x->text, evc__exec_text(inner, code));
+	set_text(x, evc__exec_text(inner, code));
 }
 
 bool
@@ -209,10 +226,26 @@ evc_exec_return(evc_exec *x, const char *format, ...)
 	return st;
 }
 
+/* The text of a failure that does not fit into x->text: `n` bytes. */
+static void
+format_long(struct evc_exec *x, size_t n, const char *fmt, va_list ap)
+{
+	char *all = sync_alloc(1, n + 1);
+	struct text t;
+
+	if (all == NULL)
+		return;
+	t = evc__text_in(all, n + 1);
+	evc__text_vfmt(&t, fmt, ap);
+	set_text(x, all);
+	sync_free(all);
+}
+
 evc_status
 evc_exec_fail(evc_exec *x, evc_status code, const char *fmt, ...)
 {
-	struct text t;
+	char text[TEXT_SIZE];
+	struct text t = evc__text_in(text, sizeof text);
 	va_list ap;
 
 	if (code < 1 || code > 255)
@@ -220,12 +253,20 @@ evc_exec_fail(evc_exec *x, evc_status code, const char *fmt, ...)
 	if (x == NULL)
 		return code;
 	x->fail_code = code;
-	t = evc__text_in(x->text, sizeof x->text);
 	if (fmt != NULL) {
 		va_start(ap, fmt);
 		evc__text_vfmt(&t, fmt, ap);
 		va_end(ap);
 	}
+	if (t.len < sizeof text) {
+		set_text(x, text);
+		return code;
+	}
+	va_start(ap, fmt);
+	/* For want of memory. */
+	set_text(x, text);
+	format_long(x, t.len, fmt, ap);
+	va_end(ap);
 	return code;
 }
 

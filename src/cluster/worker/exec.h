@@ -23,6 +23,7 @@
 
 #define NAME_SIZE 48
 #define TEXT_SIZE 192
+#define ERROR_SIZE 4096 /* bytes of the text of a function's error */
 #define SMALL_SIZE 16 /* bytes of a packed number or bool */
 /* evc_exec.n of a build, which no cancel of an attempt means. */
 #define N_BUILDS UINT64_MAX
@@ -40,9 +41,12 @@ struct evc_exec {
 	evc_value value;
 	bool owned;
 	unsigned char small[SMALL_SIZE];
-	/* The text of a failure, valid for this code. */
+	/* The text of a failure, valid for this code: a long one stands in the
+	   arena. */
 	evc_status fail_code;
 	char text[TEXT_SIZE];
+	char *long_text;     /* ERROR_SIZE bytes; NULL: not needed so far */
+	bool is_long;        /* long_text has the text, and text its ends */
 	struct evc_local *builds; /* the object that is built; NULL: the call
 				     may keep nothing */
 };

@@ -52,10 +52,10 @@ evc__local_failed_input(struct worker *w, const evc_value *args,
 				&s);
 	if (!s.found)
 		return 0;
-	if (s.l != NULL)
-		evc__text_fmt(&t, "input %s on %s: %s", s.l->name, w->name,
-			      s.l->text);
-	else
+	if (s.l != NULL) {
+		evc__text_fmt(&t, "input %s on %s: ", s.l->name, w->name);
+		evc__text_ends(&t, s.l->text);
+	} else
 		evc__text_fmt(&t, "input %llu on %s: no memory to build it",
 			      (unsigned long long)s.id, w->name);
 	*ret_text = arena_copy(&w->arena, text, strlen(text) + 1);
@@ -93,7 +93,7 @@ evc_exec_keep(evc_exec *x, const evc_keep_ops *ops, void *state)
 static evc_status
 note_error(struct evc_local *l, evc_status code, const char *text)
 {
-	evc__copy(l->text, sizeof l->text, text);
+	evc__copy_ends(l->text, sizeof l->text, text);
 	return code;
 }
 

@@ -15,6 +15,8 @@
 #include "core/core.h"
 
 static __thread char last_error[160];
+/* Bytes of a text before its middle is left out. */
+#define SAID_SIZE 1024
 /* The coordinator that has already recorded the text of last_error as an error;
    or NULL. */
 static __thread const evc_coord *error_of;
@@ -63,7 +65,7 @@ evc_last_error(void)
 evc_status
 evc_refuse(evc_status status, const char *fmt, ...)
 {
-	char said[sizeof last_error];
+	char said[SAID_SIZE];
 	struct text t = evc__lines_in(said, sizeof said);
 	va_list ap;
 
@@ -71,7 +73,7 @@ evc_refuse(evc_status status, const char *fmt, ...)
 	va_start(ap, fmt);
 	evc__text_vfmt(&t, fmt, ap);
 	va_end(ap);
-	strcpy(last_error, said);
+	evc__copy_ends(last_error, sizeof last_error, said);
 	error_of = NULL;
 	return status;
 }

@@ -6,6 +6,7 @@
  * Called by: events.c.
  * Locks: none; loop thread only.
  */
+#include "engine/death.h"
 #include "redis/engine/engine.h"
 
 static void
@@ -135,7 +136,7 @@ give_back_calls(struct remote_worker *w)
 static void
 hear_end(struct node_session *s, const struct frame *f)
 {
-	char why[REDIS_WHY_SIZE * 2];
+	char why[DEATH_SIZE];
 	struct text t = evc__text_in(why, sizeof why);
 	struct frame_note note;
 	bool fine;
@@ -148,8 +149,8 @@ hear_end(struct node_session *s, const struct frame *f)
 	w = worker_of(s, false, &fine);
 	if (w == NULL || !w->up)
 		return;
-	evc__text_fmt(&t, "%s%s%s", s->host, s->host[0] != '\0' ? ": " : "",
-		      note.text);
+	evc__text_fmt(&t, "%s%s", s->host, s->host[0] != '\0' ? ": " : "");
+	evc__text_ends(&t, note.text);
 	if (f->type == FRAME_FENCED)
 		evc__remote_worker_fenced(w, why);
 	else {

@@ -251,11 +251,10 @@ hear_worker(struct hearing *h, const struct frame *f)
 static void
 hear_frame(struct hearing *h, const struct frame *f)
 {
-	bool of_worker = f->type == FRAME_TASK || f->type == FRAME_DEF ||
-			 f->type == FRAME_KILL || f->type == FRAME_LOOK ||
-			 f->type == FRAME_CANCEL_ONE;
+	unsigned of = f->type;
 
-	if (!of_worker) {
+	if (of != FRAME_TASK && of != FRAME_DEF && of != FRAME_KILL &&
+	    of != FRAME_LOOK && of != FRAME_CANCEL_ONE) {
 		if (!hear_node(h, f))
 			end_for_garbage(h->session, "a wrong frame for a node");
 	} else if (h->worker == NULL)

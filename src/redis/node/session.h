@@ -166,7 +166,7 @@ void evc__node_runs_lost(struct session *s);
 void evc__node_leave(struct session *s);
 /* End the node with this status, when its session is over. */
 void evc__node_over(struct node *n, evc_status status);
-/* Free a session that is over, whose answers have come, without an engine. */
+/* Free a session that is over, without an engine; all answers have come. */
 void evc__node_session_free(struct session *s);
 /* The engine of the workers has closed. */
 void evc__node_closed(struct session *s);

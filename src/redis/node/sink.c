@@ -5,6 +5,7 @@
  * Called by: the engine of the workers, by the table evc__node_sink.
  * Locks: none; loop thread only.
  */
+#include "engine/death.h"
 #include "redis/node/node.h"
 
 static struct local_worker *
@@ -23,7 +24,8 @@ on_workers(void *core, unsigned n)
 	return n <= s->node->n_workers;
 }
 
-/* The workers are the same program as the node, whose names are told. */
+/* The workers are the same program as the node, and the node has told its
+   names. */
 static void
 on_names(void *core, const char *const *functions, unsigned n)
 {
@@ -105,10 +107,12 @@ on_gone(void *core, unsigned worker, const char *why, unsigned how)
 {
 	struct local_worker *w = worker_of(core, worker);
 	struct session *s = w->session;
+	char line[DEATH_LINE];
 
+	evc__copy_ends(line, sizeof line, why);
 	if (s->state <= SESSION_LIVE)
 		evc_log(s->node->scope, EVC_LOG_WARNING, NULL,
-			"redis: node %s: %s", s->node->name, why);
+			"redis: node %s: %s", s->node->name, line);
 	/* The coordinator does not know a worker that never was up. */
 	if (w->state == WORKER_UP)
 		evc__node_give_back(w, UINT64_MAX);
