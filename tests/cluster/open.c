@@ -113,7 +113,7 @@ START_TEST(wrong_configs)
 	name[48] = '\0';
 	NO("name", .name = name);
 	NO("flags", .flags = 1);
-	NO("reserved", .reserved_ = { [7] = 1 });
+	NO("reserved", .reserved_ = { [5] = 1 });
 	NO("reserved", .retry.reserved_ = { [1] = 1 });
 	NO("jitter", .retry.jitter = 1.1);
 	NO("within", .retry.within = 60);

@@ -362,6 +362,28 @@ START_TEST(garbage_is_named_and_dropped)
 }
 END_TEST
 
+START_TEST(a_stack_that_nobody_has_asked_for)
+{
+	const struct frame_note made_up = { .text = "stack: made up" };
+	struct hand_node *h, *bad;
+
+	begin();
+	h = hn_begin(&on.s, "t", "a", 1, LONG_MS);
+	bad = hn_begin(&on.s, "t", "bad", 1, LONG_MS);
+	UNTIL(n_up() == 2);
+	hn_slot(bad, 0, 1);
+	OK(evc__frame_put_note(&bad->out, FRAME_STACK, &made_up));
+	hn_send(bad);
+	SAYS("node bad is fenced", "garbage", "nobody has asked");
+	freeReplyObject(hn_do(bad, "PING"));
+	bad->inc++;
+	hn_register(bad, LONG_MS);
+	ck_assert(hn_leave(bad));
+	hn_free(bad);
+	end_with(h);
+}
+END_TEST
+
 /* What is said twice counts once. */
 START_TEST(an_event_that_comes_twice)
 {
@@ -908,7 +930,8 @@ RS_MAIN("redis/engine", a_node_is_quicker_than_an_answer,
 	a_lease_that_is_over, it_registers_anew, a_worker_ends_and_comes_back,
 	its_process_ends, its_process_cannot_be_seen,
 	large_values_have_keys_of_their_own,
-	garbage_is_named_and_dropped, an_event_that_comes_twice,
+	garbage_is_named_and_dropped,
+	a_stack_that_nobody_has_asked_for, an_event_that_comes_twice,
 	connections_are_lost_again_and_again,
 	what_it_took_unheard_is_its_own, scripts_are_forgotten,
 	a_restart_without_data, a_node_that_comes_while_it_is_restarted,

@@ -3,8 +3,9 @@
  * Where workers stand, for reports: see stacks.h.
  * A question is asked once; a worker that is stopped answers when it goes on,
  * and then a report has that answer, or nobody any more.
- * Called by: describe.c; engines, by evc__sink; workers.c.
- * Locks: the cluster's, taken; held in evc__stack_forget.  bell is atomic.
+ * Called by: told.c; engines, by evc__sink; workers.c; stop.c.
+ * Locks: the cluster's, taken; held in evc__stack_forget and evc__stacks_hurry.
+ * bell is atomic.
  */
 #include "cluster/core/cluster.h"
 
@@ -54,6 +55,13 @@ evc__sink_stack(void *core, unsigned worker, const char *lines)
 	}
 	sync_unlock(&cl->q.lock);
 	sync_free(copy);
+}
+
+void
+evc__stacks_hurry(evc_cluster *cl)
+{
+	if (cl->stacks.n_waiting > 0)
+		ring(cl);
 }
 
 void
@@ -187,11 +195,16 @@ drop_answers(evc_cluster *cl)
 	}
 }
 
+static uint64_t
+wait_ns(const evc_cluster *cl)
+{
+	return evc_should_stop(cl->scope) ? WAIT_STOP_NS : WAIT_NS;
+}
+
 void
 evc__stacks_take(evc_cluster *cl, struct worker_stack *s, unsigned n)
 {
-	uint64_t ns = evc_should_stop(cl->scope) ? WAIT_STOP_NS : WAIT_NS;
-	uint64_t until = evc__deadline_in_ns(ns), left;
+	uint64_t begin = sync_mono(), left;
 	bool on_loop = evc__cluster_on_loop(cl);
 	unsigned i;
 	uint32_t seen;
@@ -201,10 +214,10 @@ evc__stacks_take(evc_cluster *cl, struct worker_stack *s, unsigned n)
 	for (i = 0; i < n; i++)
 		ask_worker(cl, &s[i], on_loop);
 	sync_unlock(&cl->q.lock);
-	look_at_threads(s, n, until);
+	look_at_threads(s, n, evc__after(begin, wait_ns(cl)));
 	do {
 		seen = sync_load_sc(&cl->stacks.bell);
-		left = evc__deadline_left_ns(until);
+		left = evc__deadline_left_ns(evc__after(begin, wait_ns(cl)));
 		if (count_waits(cl, s, n) == 0)
 			break;
 		if (left > 0)
@@ -213,7 +226,7 @@ evc__stacks_take(evc_cluster *cl, struct worker_stack *s, unsigned n)
 	sync_lock(&cl->q.lock);
 	for (i = 0; i < n; i++)
 		if (s[i].waits)
-			say_silent(cl, &s[i], ns);
+			say_silent(cl, &s[i], sync_mono() - begin);
 	drop_answers(cl);
 	sync_unlock(&cl->q.lock);
 }

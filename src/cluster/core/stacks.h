@@ -42,6 +42,8 @@ char *evc__stack_line(char **at);
 
 /* ---- lock held ---- */
 
+/* The stop has begun: reports wait less. */
+void evc__stacks_hurry(evc_cluster *cl);
 /* The worker's life is over, or another one begins. */
 void evc__stack_forget(evc_cluster *cl, struct cluster_worker *w);
 

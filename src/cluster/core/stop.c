@@ -142,6 +142,7 @@ evc__stop_all(evc_cluster *cl)
 		return;
 	cl->stop.begun = true;
 	cl->stop.begun_ns = sync_mono();
+	evc__stacks_hurry(cl);
 	evc__closures_stop(&cl->q);
 	evc__stop_running(cl);
 	evc__tell(cl);

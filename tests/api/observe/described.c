@@ -468,7 +468,53 @@ END_TEST
 #define JSON_TESTS
 #endif
 
-API_MAIN("described", JSON_TESTS a_group_in_the_text_of_the_root,
+/* Only where it is asked for, and only when the report has stacks. */
+static atomic_uint last_format;
+
+static size_t
+note_format(unsigned format, char *buf, size_t n, void *arg)
+{
+	(void)arg;
+	atomic_store(&last_format, format);
+	return (size_t)snprintf(buf, n, "%s",
+				(format & ~(unsigned)EVC_REPORT_STACKS) ==
+						EVC_REPORT_JSON ?
+					"{}" : "");
+}
+
+START_TEST(formats_with_stacks)
+{
+	evc_coord *c = new_coord(NULL), *s[2];
+	evc_scope_opts o = { .describe = note_format };
+	const unsigned stacks = EVC_REPORT_STACKS;
+	static char text[1 << 16];
+
+	OK(evc_scope_new(c, "bare", &o, &s[0]));
+	evc_report(c, EVC_REPORT_TEXT | stacks, text, sizeof(text));
+	ck_assert_uint_eq(atomic_load(&last_format), EVC_REPORT_TEXT);
+	OK(evc_free(s[0]));
+	o.describe_stacks = true;
+	OK(evc_scope_new(c, "with", &o, &s[1]));
+	evc_report(c, EVC_REPORT_TEXT | stacks, text, sizeof(text));
+	ck_assert_uint_eq(atomic_load(&last_format), EVC_REPORT_TEXT | stacks);
+	evc_report(c, EVC_REPORT_JSON | stacks, text, sizeof(text));
+	ck_assert_uint_eq(atomic_load(&last_format), EVC_REPORT_JSON | stacks);
+	evc_report(c, EVC_REPORT_TEXT, text, sizeof(text));
+	ck_assert_uint_eq(atomic_load(&last_format), EVC_REPORT_TEXT);
+	evc_report(c, EVC_REPORT_METRICS, text, sizeof(text));
+	ck_assert_uint_eq(atomic_load(&last_format), EVC_REPORT_METRICS);
+	/* In a stop stacks are taken without the flag. */
+	OK(evc_request_stop(c, 0, "enough"));
+	evc_report(c, EVC_REPORT_TEXT, text, sizeof(text));
+	ck_assert_uint_eq(atomic_load(&last_format), EVC_REPORT_TEXT | stacks);
+	evc_report(c, EVC_REPORT_METRICS, text, sizeof(text));
+	ck_assert_uint_eq(atomic_load(&last_format), EVC_REPORT_METRICS);
+	OK(evc_free(s[1]));
+	OK(evc_free(c));
+}
+END_TEST
+
+API_MAIN("described", formats_with_stacks, JSON_TESTS a_group_in_the_text_of_the_root,
 	 ten_groups_of_one_name_in_the_metrics, a_group_that_hangs,
 	 a_signal_has_groups_written,
 	 groups_come_and_go_while_another_thread_reports,
