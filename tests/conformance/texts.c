@@ -11,7 +11,7 @@
 #define GAP " ... "
 #define END " the end"
 
-/* [n, times]: fails with a text of n characters of two bytes in the middle; the
+/* [n, times, any]: fails with a text of n characters of two bytes in the middle; the
    last of several times counts */
 static evc_status
 fn_complain(evc_exec *x, void *arg)
@@ -19,9 +19,10 @@ fn_complain(evc_exec *x, void *arg)
 	unsigned n, times, i;
 	evc_status st = 0;
 	char *middle;
+	evc_value any;
 
 	(void)arg;
-	if (evc_exec_unpack(x, "[uu]", &n, &times) < 0)
+	if (evc_exec_unpack(x, "[uuv]", &n, &times, &any) < 0)
 		return EVC_INVALID_ARGUMENT;
 	middle = calloc(n + 1, 2);
 	for (i = 0; i < n; i++)
@@ -79,7 +80,7 @@ both_ends(const char *s, const char *end)
 START_TEST(an_error_of_a_function)
 {
 	static char all[10000];
-	evc_remote *r, *by;
+	evc_remote *r, *by, *gate;
 	evc_reason e;
 	size_t n;
 	unsigned times;
@@ -87,7 +88,7 @@ START_TEST(an_error_of_a_function)
 	ck_assert_ptr_nonnull(setlocale(LC_CTYPE, "C.UTF-8"));
 	begin(_i, 2);
 	for (times = 1; times <= 100; times += 99) {
-		r = SCHEDULE("complain", "[uu]", 5000u, times);
+		r = SCHEDULE("complain", "[uui]", 5000u, times, 0);
 		IS(code_of(r), EVC_DATA_LOSS);
 		both_ends(evc_last_error(), END);
 		both_ends(info_of(r).text, END);
@@ -108,16 +109,19 @@ START_TEST(an_error_of_a_function)
 		evc_remote_free(r);
 	}
 	/* One that depends on it says the same, in short. */
-	r = SCHEDULE("complain", "[uu]", 5000u, 1u);
+	gate = SCHEDULE("hold", "[s]", "g");
+	r = SCHEDULE("complain", "[uur]", 5000u, 1u, gate);
 	by = SCHEDULE("echo", "[r]", r);
+	let_go("g");
 	IS(code_of(by), EVC_DATA_LOSS);
 	ck_assert_uint_lt(evc_remote_text(by, all, sizeof(all)), 192);
 	both_ends(all, END);
 	evc_remote_free(by);
+	evc_remote_free(gate);
 	evc_remote_free(r);
 	IS(join(), EVC_DATA_LOSS);
 	/* What fits is whole. */
-	r = SCHEDULE("complain", "[uu]", 80u, 1u);
+	r = SCHEDULE("complain", "[uui]", 80u, 1u, 0);
 	IS(code_of(r), EVC_DATA_LOSS);
 	n = evc_remote_text(r, all, sizeof(all));
 	ck_assert_uint_eq(n, strlen(BEGINNING) + 160 + strlen(END));

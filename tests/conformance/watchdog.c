@@ -354,6 +354,7 @@ END_TEST
 START_TEST(configs_that_make_no_sense)
 {
 	static const double wrong[] = { -1, -INFINITY, NAN };
+	static const double far[] = { 1e9, 1e300, INFINITY };
 	evc_cluster *cl = NULL;
 	size_t i;
 
@@ -370,6 +371,13 @@ START_TEST(configs_that_make_no_sense)
 			     &(evc_cluster_config){ .watchdog_file = "x" },
 			     &cl));
 	HAS(evc_last_error(), "watchdog_file");
+	/* So far away that it never comes. */
+	for (i = 0; i < sizeof(far) / sizeof(far[0]); i++) {
+		evc_cluster_config k = { .watchdog = far[i] };
+
+		OK(open_another(address_elsewhere(), &k, &cl));
+		OK(evc_cluster_close(cl));
+	}
 }
 END_TEST
 
