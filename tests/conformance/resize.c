@@ -497,7 +497,7 @@ END_TEST
 
 START_TEST(report_and_metrics)
 {
-	char text[8192];
+	static char text[32768];
 
 	begin(_i, 2);
 	UNTIL(are(2));

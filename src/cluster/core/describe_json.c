@@ -198,14 +198,14 @@ evc__cluster_json(evc_cluster *cl, const evc_cluster_info *info, bool stacks,
 static void
 family_of_workers(const evc_cluster *cl, struct text *t)
 {
-	unsigned n[EVC_WORKER_GONE + 1] = { 0 }, i;
+	unsigned n[WORKER_STATES] = { 0 }, i;
 	evc_cluster_worker_info w;
 
 	for (i = 0; evc_cluster_worker_get(cl, i, &w) == 0; i++)
 		n[w.state]++;
 	evc__prometheus_head(t, "cluster", "workers", gauge,
 			     "Workers by state.");
-	for (i = EVC_WORKER_STARTING; i <= EVC_WORKER_GONE; i++) {
+	for (i = EVC_WORKER_STARTING; i < WORKER_STATES; i++) {
 		evc__text_fmt(t, "evcoord_cluster_workers{state=\"%s\"",
 			      evc__worker_state_name(i));
 		evc__prometheus_whole(t, n[i]);

@@ -7,7 +7,7 @@
  */
 #include "cluster/core/told.h"
 
-static const char *const states[] = {
+static const char *const states[WORKER_STATES] = {
 	[EVC_WORKER_STARTING] = "starting", [EVC_WORKER_UP] = "up",
 	[EVC_WORKER_HUNG] = "hung",	    [EVC_WORKER_FENCED] = "fenced",
 	[EVC_WORKER_GONE] = "gone",	    [EVC_WORKER_LEAVING] = "leaving",

@@ -17,10 +17,12 @@ struct told {
 
 /* ---- told.c ---- */
 
+#define WORKER_STATES (EVC_WORKER_LEAVING + 1)
+
 /* "up", "hung" and so on. */
 const char *evc__worker_state_name(unsigned state);
-/* The workers at one moment, the longest first; a line about the queue goes to t.  NULL: no
-   workers, or no memory, and then t has a line about all. */
+/* The workers at one moment, the longest first; a line about the queue goes to
+   t.  NULL: no workers, or no memory, and then t has a line about all. */
 struct told *evc__told_copy(evc_cluster *cl, struct text *t, unsigned *ret_n);
 /* How many of them are busy. */
 unsigned evc__told_busy(const struct told *all, unsigned n);
