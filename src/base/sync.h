@@ -261,7 +261,7 @@ sync_aligned_(size_t align, size_t size)
 /* The same on a boundary of align bytes. */
 #define sync_alloc_aligned(align, size) \
 	(SEAM_FAILS("alloc") ? NULL : sync_aligned_((align), (size)))
-/* n > 0 bytes that will be written before they are read. */
+/* n > 0 bytes, to be written before they are read. */
 #define sync_alloc_bytes(n) (SEAM_FAILS("alloc") ? NULL : malloc(n))
 #define sync_free(p) free(p)
 

@@ -5,7 +5,7 @@
 # counts for each 1,000 words may only fall: of who, whom, whose and whoever, and
 # of the pronouns it, that, one and what.  The goals are 1 and 60.  Lower these
 # figures when the lint says that they can be.
-who_most=0.4
+who_most=0.38
 pronouns_most=27
 . "$(dirname "$0")/common.sh"
 need src include tools

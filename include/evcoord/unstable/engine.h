@@ -438,7 +438,7 @@ struct evc_engine_ops {
 	   cluster asks again only after an answer, or in the worker's next
 	   life.  NULL: no stacks. */
 	int (*stack)(evc_engine *engine, unsigned worker);
-	uint64_t reserved_[6];
+	uint64_t reserved_[5];
 };
 
 EVC_END_DECLS_

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Transactional functions that others have overtaken too often: one of them runs
- * while no other function does, so what it has read still holds at its end.
- * Nobody waits for ever: a function that was taken before may wait for one that
- * is queued, and so may the one that runs alone.  After a patience, which is
- * longer when the function was overtaken again, all others go on beside it.
+ * Transactional functions overtaken too often run alone: while no other function
+ * runs, their reads still hold at their end.
+ * Nobody waits for ever: a function taken before may wait for a queued one, and
+ * so may the function alone.  After a patience, which is longer when the function
+ * was overtaken again, all others go on beside the function.
  * Called by: remote.c when the lock is given up, turn.c.
  * Locks: the cluster's lock, held.
  */

@@ -271,7 +271,7 @@ first_for(const struct closures *q, uint32_t tag)
 	return own;
 }
 
-/* The one that is to run alone next, if it may be taken for this worker. */
+/* The next closure to run alone, if this worker may take the closure. */
 static struct closure *
 first_alone(const struct closures *q, uint32_t tag)
 {

@@ -7,8 +7,8 @@
  *                          ^          |
  *                          +- back ---+
  *
- * A closure that has to run alone is queued apart.  Until it is over no other
- * closure is taken, and it is taken when no other one is; neither holds when the
+ * A closure to run alone is queued apart.  Until its end no other closure is
+ * taken, and its take waits until no other is taken; neither holds when the
  * owner is impatient.
  *
  * The queue knows nothing of remotes, workers or engines, so tests can run it
@@ -50,7 +50,7 @@ struct closures {
 	struct list held;
 	struct list alone;
 	struct closure *alone_taken; /* from `alone`; NULL: none */
-	bool impatient;       /* of the owner: what is taken takes too long, so
+	bool impatient;       /* of the owner: taken closures take too long, so
 				 nothing waits for the sake of `alone` */
 	bool alone_news;      /* for the owner: closures that have waited for the
 				 sake of `alone`, or one of it, may have to be
@@ -116,7 +116,7 @@ closures_hold_back(const struct closures *q)
    CLOSURE_ALONE, to run alone; CLOSURE_HELD, for a release.  While an error is
    pending, or after the stop, the closure is cancelled instead. */
 void evc__closures_back(struct closures *q, struct closure *cl, int where);
-/* No worker may be left for those that wait to run alone: they are queued as
+/* No worker may be left for closures to run alone: they are queued as
    others are. */
 void evc__closures_mix(struct closures *q);
 /* Note an error; the first one closes the queue.  The next finish or cancel

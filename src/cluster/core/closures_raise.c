@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The errors of the closure queue: the first one closes it; when nothing runs
- * any more, one caller gets them, and the queue is open again.
+ * The errors of the closure queue: the first error closes the queue; when nothing
+ * runs any more, a caller gets the errors, and the queue is open again.
  * Called by: all files of core and calls that schedule, settle or join.
  * Locks: closures.lock, held.
  */

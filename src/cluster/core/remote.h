@@ -100,7 +100,7 @@ struct evc_remote {
 	unsigned char tail[];    /* creation: args, then kwargs */
 };
 
-/* A function that others have overtaken so often runs alone. */
+/* A function overtaken so often runs alone. */
 #define CONFLICTS_MOST 8
 
 #define REMOTE_OF(c) LIST_OF(c, evc_remote, closure)

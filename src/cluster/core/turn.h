@@ -84,7 +84,7 @@ void evc__fetch_turn(evc_cluster *cl);
 
 /* closures.alone_news was set. */
 void evc__alone_news(evc_cluster *cl);
-/* End a wait that has taken too long; the time of the next look. */
+/* End too long a wait; the time of the next look. */
 uint64_t evc__alone_look(evc_cluster *cl, uint64_t now);
 
 #endif

@@ -100,7 +100,7 @@ write_log(evc_cluster *cl, char *report)
 
 	while ((line = evc__stack_line(&report)) != NULL) {
 		evc_log(cl->scope, EVC_LOG_WARNING, NULL, "%s", line);
-		/* A hook that hangs is not waited for twice. */
+		/* A hanging hook is not waited for twice. */
 		if (++n % LINES_AT_ONCE == 0 && waits)
 			waits = evc_log_flush(cl->scope, LOG_PATIENCE);
 	}

@@ -10,7 +10,7 @@
 
 /* ---- they come ---- */
 
-/* As one that was never started. */
+/* As a worker never started. */
 static void
 wait_anew(struct process *w)
 {
@@ -18,7 +18,7 @@ wait_anew(struct process *w)
 	w->due_ns = w->backoff_ns = 0;
 }
 
-/* A worker that is not there comes, unless nobody needs it. */
+/* A missing worker comes, unless nobody needs the worker. */
 static void
 come_if_needed(struct process *w)
 {
@@ -73,7 +73,7 @@ evc__process_has_left(struct process *w)
 		evc__process_over(w);
 }
 
-/* Is the worker one too many, and has it nothing? */
+/* Is the worker too many, and without a function? */
 static bool
 may_ask(const struct process *w)
 {

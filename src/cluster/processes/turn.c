@@ -111,7 +111,7 @@ do_kills(struct processes *p, const uint64_t *kills)
 	}
 }
 
-/* A worker that is not there, or cannot hear, is said to be so at once. */
+/* A missing or deaf worker is said to be so at once. */
 static void
 ask_stacks(struct processes *p, const uint64_t *stacks)
 {

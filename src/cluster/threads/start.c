@@ -16,7 +16,7 @@
 
 /* ---- seats ---- */
 
-/* A function finds the updates of all functions that have succeeded before:
+/* A function finds the updates of all functions with an earlier success:
    results with updates wait no longer, on any seat. */
 static void
 make_updates(struct threads *e)
@@ -138,7 +138,7 @@ note_failed(struct threads *e, unsigned i)
 	sync_store_sc(&e->to_start, 1);
 }
 
-/* The seat has no thread: does it need none? */
+/* The seat has no thread: is none needed? */
 static bool
 stays_empty(struct seat *s)
 {

@@ -82,7 +82,7 @@ struct seat {
 	uint64_t batch;       /* seat: number of the batch */
 	unsigned next, end;   /* seat: tasks[next..end) are not begun */
 	unsigned sent, done;  /* seat: results[sent..done) are not told */
-	_Atomic uint32_t unmade; /* atomic: a result that is not told has
+	_Atomic uint32_t unmade; /* atomic: an untold result has
 				 updates: moved under the lock */
 	bool hurried;         /* seat: the batch watch had to give functions back */
 	/* atomic: thread -> batch watch: the batch is to be looked at */
@@ -156,7 +156,7 @@ threads_inherited(const struct threads *e)
 
 /* This worker, or any, may find work.  Any thread. */
 void evc__threads_wake(struct threads *e, int worker);
-/* The seats from this one on look whether they are to leave. */
+/* The seats from this number on look whether they are to leave. */
 void evc__threads_wake_from(struct threads *e, unsigned first);
 /* The seat has found no work, and looks once more before its sleep. */
 void evc__seat_lie_down(struct seat *s);
@@ -176,7 +176,7 @@ void evc__seat_empty(struct seat *s);
 /* ---- serve.c: members ---- */
 
 evc_status evc__threads_worker(evc_coord *c, void *seat);
-/* Seat's lock held: tell the results that are not told, if there are any. */
+/* Seat's lock held: tell the untold results, if there are any. */
 void evc__seat_flush(struct seat *s);
 /* Seat's lock held: functions not begun go back to the queue. */
 void evc__seat_give_back(struct seat *s);

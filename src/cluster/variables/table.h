@@ -48,7 +48,7 @@ evc_status evc__content_check(const char *name, const evc_value *v);
 /* The content of such a value; of size 0 for nil. */
 evc_status evc__content_make(const char *name, const evc_value *v,
 			     struct content *ret);
-/* The number that a variable has with this value; nil: 0. */
+/* The number of a variable with this value; nil: 0. */
 evc_status evc__content_number(const char *name, const evc_value *v,
 			       double *ret);
 /* An integer, while a double says the number exactly. */

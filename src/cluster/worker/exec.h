@@ -95,7 +95,7 @@ struct evc_local {
 	size_t map_room;
 };
 
-/* What a transactional function has read of a variable, in the arena. */
+/* A read of a transactional function, in the arena. */
 struct read_note {
 	struct read_note *next;
 	const char *name;
@@ -103,7 +103,7 @@ struct read_note {
 	evc_value is;      /* as evc_engine_update.expected */
 };
 
-/* A variable that a transactional function has read or changed, in the
+/* A variable read or changed by a transactional function, in the
    arena. */
 struct pending {
 	struct table_name at;
