@@ -40,7 +40,7 @@ START_TEST(options_out_of_range)
 	static const evc_status codes[] = { 1 };
 	evc_coord *c = new_coord(NULL), *s;
 	evc_scope_opts good = { 0 }, opts;
-	int i;
+	size_t i;
 
 #define REFUSED_WITH(change) \
 	do { \
@@ -49,10 +49,12 @@ START_TEST(options_out_of_range)
 		refused_with(c, "s", &opts); \
 	} while (0)
 
-	for (i = 0; i < 8; i++) {
+	for (i = 0; i < sizeof opts.reserved_ / sizeof opts.reserved_[0]; i++)
 		REFUSED_WITH(opts.reserved_[i] = 1);
+	for (i = 0; i < sizeof opts.config.reserved_ /
+				sizeof opts.config.reserved_[0];
+	     i++)
 		REFUSED_WITH(opts.config.reserved_[i] = 1);
-	}
 	REFUSED_WITH(opts.phase = -1);
 	REFUSED_WITH(opts.phase = -2147483647 - 1);
 	REFUSED_WITH(opts.on_error = EVC_ON_ERROR_IGNORE + 1);
