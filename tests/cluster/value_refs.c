@@ -192,6 +192,7 @@ START_TEST(an_array_of_remotes)
 	ck_assert_uint_eq(n, MANY);
 	ck_assert_int_eq(sum, (int64_t)MANY * (MANY - 1) / 2);
 	/* ... and as all of a value, of which some are there twice. */
+	evc_remote_free(r[1]);
 	r[1] = r[0];
 	OK(evc_pack(&v, "R", r, (size_t)3));
 	ck_assert_uint_eq(evc_value_type(&v), EVC_VALUE_ARRAY);
