@@ -36,6 +36,28 @@ START_TEST(results_travel_and_stay)
 }
 END_TEST
 
+/* A function that has said nothing gives nil, to another one as well. */
+START_TEST(no_result_is_nil)
+{
+	evc_remote *nothing, *after;
+	evc_value v;
+
+	begin(_i, 2);
+	nothing = SCHEDULE("nap", "[d]", 0.0);
+	after = SCHEDULE("echo", "[r]", nothing);
+	OK(evc_remote_fetch(after, T_LIMIT, &v));
+	ck_assert_uint_eq(evc_value_type(&v), EVC_VALUE_NIL);
+	evc_remote_free(after);
+	/* And when it has ended long before. */
+	after = SCHEDULE("echo", "[[ri]]", nothing, 7);
+	OK(evc_remote_fetch(after, T_LIMIT, &v));
+	OK(evc_unpack(&v, "[ni]", &(int){ 0 }));
+	evc_remote_free(after);
+	evc_remote_free(nothing);
+	OK(join());
+}
+END_TEST
+
 START_TEST(a_chain_and_a_tree)
 {
 	enum { LONG = 300, WIDE = 64 };
@@ -330,7 +352,7 @@ static const evc_function functions[] = {
 };
 
 CONFORMANCE_MAIN("remotes as inputs", functions, ROW(results_travel_and_stay),
-		 ROW(a_chain_and_a_tree), ROW(they_stand_at_any_depth),
+		 ROW(no_result_is_nil), ROW(a_chain_and_a_tree), ROW(they_stand_at_any_depth),
 		 ROW(a_result_that_makes_it_too_deep), ROW(large_results_travel),
 		 ROW(a_failed_input_gives_its_own_error),
 		 ROW(a_cancelled_input_cancels),

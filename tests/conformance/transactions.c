@@ -74,6 +74,21 @@ fn_overtaken(evc_exec *x, void *arg)
 	return evc_exec_return(x, "I", n + 1);
 }
 
+/* [name]: a step that takes a while */
+static evc_status
+fn_slow(evc_exec *x, void *arg)
+{
+	char name[64];
+	int64_t n;
+
+	(void)arg;
+	if (evc_exec_unpack(x, "[s]", name, sizeof(name)) < 0 ||
+	    read_number(x, name, &n) < 0)
+		return refused(x);
+	t_sleep(0.02);
+	return set_number(x, name, n + 1) < 0 ? refused(x) : 0;
+}
+
 /* [name, file]: the same in its first run; then what it has read is an error */
 static evc_status
 fn_overtaken_fails(evc_exec *x, void *arg)
@@ -612,6 +627,24 @@ START_TEST(nor_does_one_that_cannot_be_alone)
 }
 END_TEST
 
+/* Here it is the program that overtakes, and goes on until another function has
+   had its turn. */
+START_TEST(nobody_waits_for_what_the_program_does)
+{
+	evc_remote *r, *other;
+
+	begin(_i, 2);
+	r = SCHEDULE_WITH(&whole, "slow", "[s]", "x");
+	UNTIL((change(), numbers().n_conflicts >= OVERTAKEN));
+	other = SCHEDULE("add", "[II]", (int64_t)1, (int64_t)2);
+	UNTIL((change(), info_of(other).state == EVC_REMOTE_DONE));
+	IS(take_number(other), 3);
+	OK(code_of(r));
+	evc_remote_free(r);
+	OK(join());
+}
+END_TEST
+
 START_TEST(it_can_be_cancelled)
 {
 	evc_remote *r, *held;
@@ -718,6 +751,7 @@ static const evc_function functions[] = {
 	{ .name = "overtaken", .fn = fn_overtaken },
 	{ .name = "overtaken fails", .fn = fn_overtaken_fails },
 	{ .name = "set", .fn = fn_set },
+	{ .name = "slow", .fn = fn_slow },
 	{ .name = "transfer", .fn = fn_transfer },
 };
 
@@ -736,5 +770,6 @@ CONFORMANCE_MAIN("transactions", functions,
 		 ROW(after_eight_times_it_runs_alone),
 		 ROW(nobody_waits_for_ever),
 		 ROW(nor_does_one_that_cannot_be_alone),
+		 ROW(nobody_waits_for_what_the_program_does),
 		 ROW(it_can_be_cancelled), ROW(the_stop_finds_it),
 		 ROW(a_loose_read_is_not_checked))

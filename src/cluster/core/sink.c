@@ -231,7 +231,10 @@ begin_again(evc_cluster *cl, evc_remote *r, bool conflict)
 	}
 	if (conflict) {
 		cl->count.conflicts++;
-		if (r->conflicts < UINT8_MAX)
+		if (cl->q.alone_taken == &r->closure && !cl->q.impatient)
+			/* By the program: others need not wait for that. */
+			r->conflicts = 0;
+		else if (r->conflicts < UINT8_MAX)
 			r->conflicts++;
 	}
 	if (conflict && r->conflicts >= CONFLICTS_MOST)

@@ -198,7 +198,8 @@ resolve_input(const struct walk_ref *r, evc_value *ret, void *arg)
 	if (r->per_worker)
 		return false;
 	in = find_input(s, r->id);
-	if (in != NULL && in->value.size > 0) {
+	/* Where nothing is kept, no bytes are nil. */
+	if (in != NULL && (in->value.size > 0 || env->kept == NULL)) {
 		*ret = in->value;
 		return true;
 	}
