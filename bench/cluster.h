@@ -89,15 +89,12 @@ struct bench_large {
 	evc_value args; /* [BINARY] */
 };
 
-/* Make the value, and send the first ones. */
+/* Megabytes a second of arguments and of results on the one worker of an open
+   cluster, beside the bare way; then the cluster is closed. */
 void
-bench_large_open(struct bench_large *l);
-
-/* Megabytes a second, of some values: arg is a struct bench_large. */
-double
-bench_large_args(void *arg);
-double
-bench_large_result(void *arg);
+bench_large_compare(struct bench_large *l, const char *args_metric,
+		    const char *result_metric, const struct bench_side *bare,
+		    unsigned rounds);
 
 /* Look at a byte of each page. */
 unsigned

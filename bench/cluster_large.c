@@ -150,8 +150,8 @@ fetch_one(const struct bench_large *l, const char *function,
 	evc_remote_free(remote);
 }
 
-double
-bench_large_args(void *arg)
+static double
+sample_args(void *arg)
 {
 	const struct bench_large *l = arg;
 	uint64_t t0 = bench_now();
@@ -162,8 +162,8 @@ bench_large_args(void *arg)
 	return mb_a_second(t0, EACH);
 }
 
-double
-bench_large_result(void *arg)
+static double
+sample_result(void *arg)
 {
 	const struct bench_large *l = arg;
 	uint64_t t0 = bench_now();
@@ -175,16 +175,27 @@ bench_large_result(void *arg)
 }
 
 void
-bench_large_open(struct bench_large *l)
+bench_large_compare(struct bench_large *l, const char *args_metric,
+		    const char *result_metric, const struct bench_side *bare,
+		    unsigned rounds)
 {
+	struct bench_side sides[] = { { BENCH_OURS, sample_args, l, 0 },
+				      *bare };
 	char *bytes = bench_array(1, BENCH_LARGE);
+
+	bench_cluster_until_up(&l->cluster, 1);
 
 	bench_must(evc_pack(&l->args, "[B]", bytes, (size_t)BENCH_LARGE),
 		   "evc_pack");
 	free(bytes);
 	/* The first ones pay for memory. */
-	(void)bench_large_args(l);
-	(void)bench_large_result(l);
+	(void)sample_args(l);
+	(void)sample_result(l);
+	bench_compare_rates(args_metric, "MB/s", sides, 2, rounds);
+	sides[0].sample = sample_result;
+	bench_compare_rates(result_metric, "MB/s", sides, 2, rounds);
+	evc_value_free(&l->args);
+	bench_cluster_close(&l->cluster);
 }
 
 void
@@ -192,10 +203,8 @@ bench_cluster_large(void)
 {
 	struct bench_large ours;
 	struct bare bare;
-	struct bench_side sides[] = {
-		{ BENCH_OURS, bench_large_args, &ours, 0 },
-		{ "raw/socketpair", sample_bare, &bare, 0.5 },
-	};
+	const struct bench_side other = { "raw/socketpair", sample_bare, &bare,
+					  0.5 };
 	int cpu[2];
 
 	if (bench_cpus(cpu) < 2) {
@@ -205,12 +214,7 @@ bench_cluster_large(void)
 	bench_pin(cpu[0], cpu[1]);
 	bare_start(&bare);
 	bench_cluster_open(&ours.cluster, "processes://1", NULL, NULL);
-	bench_cluster_until_up(&ours.cluster, 1);
-	bench_large_open(&ours);
-	bench_compare_rates("cluster-large-args", "MB/s", sides, 2, ROUNDS);
-	sides[0].sample = bench_large_result;
-	bench_compare_rates("cluster-large-result", "MB/s", sides, 2, ROUNDS);
-	evc_value_free(&ours.args);
-	bench_cluster_close(&ours.cluster);
+	bench_large_compare(&ours, "cluster-large-args", "cluster-large-result",
+			    &other, ROUNDS);
 	bare_end(&bare);
 }

@@ -57,10 +57,8 @@ bench_redis_large(void)
 	struct bench_server server;
 	struct bench_large ours;
 	struct bare bare;
-	struct bench_side sides[] = {
-		{ BENCH_OURS, bench_large_args, &ours, 0 },
-		{ "raw/set-and-get", sample_bare, &bare, 0.4 },
-	};
+	const struct bench_side other = { "raw/set-and-get", sample_bare, &bare,
+					  0.4 };
 	pid_t node;
 	int cpu[2];
 
@@ -73,13 +71,8 @@ bench_redis_large(void)
 			      .bytes = bench_array(1, BENCH_LARGE) };
 	node = bench_node_start(&server, "large", 1);
 	bench_server_open(&server, "large", &ours.cluster, NULL);
-	bench_cluster_until_up(&ours.cluster, 1);
-	bench_large_open(&ours);
-	bench_compare_rates("redis-large-args", "MB/s", sides, 2, ROUNDS);
-	sides[0].sample = bench_large_result;
-	bench_compare_rates("redis-large-result", "MB/s", sides, 2, ROUNDS);
-	evc_value_free(&ours.args);
-	bench_cluster_close(&ours.cluster);
+	bench_large_compare(&ours, "redis-large-args", "redis-large-result",
+			    &other, ROUNDS);
 	bench_node_end(node);
 	redisFree(bare.set);
 	redisFree(bare.get);

@@ -145,11 +145,20 @@ send_some(struct outgoing *o, const unsigned char **want, size_t n)
 /* Bytes of one step: a few, one, all of the pieces. */
 static const size_t steps[] = { 1000, 9973, LEND_LEAST, SIZE_MAX };
 
+/* Send the rest, after which all of b has gone. */
+static void
+send_rest(struct outgoing *o, const unsigned char *want, const struct bytes *b,
+	  size_t step)
+{
+	while (outgoing_size(o) > 0)
+		send_some(o, &want, step);
+	ck_assert_ptr_eq(want, bytes_at(b) + b->n);
+}
+
 START_TEST(lent_or_put_the_same_is_sent)
 {
 	struct bytes b = { 0 };
 	struct outgoing o = { 0 };
-	const unsigned char *want;
 	unsigned round;
 
 	make_values();
@@ -157,10 +166,7 @@ START_TEST(lent_or_put_the_same_is_sent)
 	for (round = 0; round < 3; round++) {
 		lend_all(&o);
 		ck_assert_uint_eq(outgoing_size(&o), b.n);
-		want = bytes_at(&b);
-		while (outgoing_size(&o) > 0)
-			send_some(&o, &want, steps[_i]);
-		ck_assert_ptr_eq(want, bytes_at(&b) + b.n);
+		send_rest(&o, bytes_at(&b), &b, steps[_i]);
 		ck_assert_uint_eq(o.own.n, 0);
 		ck_assert_uint_eq(o.n_lent, 0);
 	}
@@ -187,9 +193,7 @@ START_TEST(lent_behind_what_is_half_sent)
 		send_some(&o, &want, LEND_LEAST + 777);
 		send_some(&o, &want, 3);
 	}
-	while (outgoing_size(&o) > 0)
-		send_some(&o, &want, steps[_i]);
-	ck_assert_ptr_eq(want, bytes_at(&b) + b.n);
+	send_rest(&o, want, &b, steps[_i]);
 	evc__outgoing_free(&o);
 	bytes_free(&b);
 	free_values();
@@ -243,9 +247,7 @@ START_TEST(copied_it_is_the_same)
 	send_some(&o, &want, LEND_LEAST + 777);
 	ck_assert(evc__outgoing_own(&o));
 	lend_all(&o);
-	while (outgoing_size(&o) > 0)
-		send_some(&o, &want, steps[_i]);
-	ck_assert_ptr_eq(want, bytes_at(&b) + b.n);
+	send_rest(&o, want, &b, steps[_i]);
 	evc__outgoing_free(&o);
 	bytes_free(&b);
 	free_values();
