@@ -370,5 +370,7 @@ void
 bench_redis_idle(void);
 void
 bench_redis_large(void);
+void
+bench_redis_checkpoint(void);
 
 #endif

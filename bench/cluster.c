@@ -57,6 +57,26 @@ nap(evc_exec *x, void *arg)
 }
 
 static evc_status
+move(evc_exec *x, void *arg)
+{
+	int from, to, amount;
+	char name[24];
+	evc_status st;
+
+	(void)arg;
+	st = evc_exec_unpack(x, "[iii]", &from, &to, &amount);
+	snprintf(name, sizeof(name), "a%d", from);
+	if (st == 0)
+		st = evc_exec_variable_add(x, name, -amount, NULL);
+	snprintf(name, sizeof(name), "a%d", to);
+	if (st == 0)
+		st = evc_exec_variable_add(x, name, amount, NULL);
+	return st < 0 ? evc_exec_fail(x, EVC_INVALID_ARGUMENT, "%s",
+				      evc_last_error())
+		      : 0;
+}
+
+static evc_status
 hang(evc_exec *x, void *arg)
 {
 	evc_exec_info i;
@@ -93,6 +113,7 @@ static const evc_function functions[] = {
 	{ .name = NOTHING, .fn = nothing },
 	{ .name = BLOCK, .fn = block },
 	{ .name = NAP, .fn = nap },
+	{ .name = MOVE, .fn = move },
 	{ .name = HANG, .fn = hang },
 	{ .name = SINK, .fn = sink },
 	{ .name = SOURCE, .fn = source },

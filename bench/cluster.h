@@ -13,6 +13,7 @@
 #define NOTHING "nothing" /* returns at once */
 #define BLOCK "block"     /* on a thread: blocks until bench_gate is 1 */
 #define NAP "nap"         /* [SECONDS] */
+#define MOVE "move"       /* [FROM, TO, AMOUNT] between the variables aN */
 #define HANG "hang"       /* its first attempt takes a minute */
 #define SINK "sink"       /* [BINARY]: looks at each page */
 #define SOURCE "source"   /* returns BENCH_LARGE bytes */

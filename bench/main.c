@@ -100,6 +100,8 @@ static const struct group {
 	  "200 workers that have nothing to do" },
 	{ "redis-large", bench_redis_large,
 	  "values of 4 MiB over Redis and back" },
+	{ "redis-checkpoint", bench_redis_checkpoint,
+	  "checkpoints of many variables" },
 #endif
 };
 #define N_GROUPS (sizeof(groups) / sizeof(groups[0]))

@@ -372,8 +372,8 @@ START_TEST(every_so_often_if_something_is_new)
 	/* It is asked again and again, and says the same. */
 	do {
 		OK(stat(path, &before));
-		asked = atomic_load(&store.n_all);
-		UNTIL(atomic_load(&store.n_all) > asked + 2);
+		asked = atomic_load(&hand_asked.n_asked);
+		UNTIL(atomic_load(&hand_asked.n_asked) > asked + 2);
 		OK(stat(path, &after));
 	} while (after.st_ino != before.st_ino);
 	OK(evc_variable_add(cl, "v", 1, NULL));

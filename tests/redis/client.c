@@ -17,12 +17,14 @@ say_take(struct world *w, const char *id)
 	evc__args_key(&a, &w->at, "ver");
 	evc__args_key(&a, &w->at, "count");
 	evc__args_key(&a, &w->at, "var");
+	evc__args_key(&a, &w->at, "pre");
+	evc__args_key(&a, &w->at, "new");
 	evc__args_text(&a, id);
 	evc__args_text(&a, "10000");
 	evc__args_text(&a, PROTOCOL_VERSION);
 	evc__args_text(&a, "0");
 	evc__args_text(&a, "0");
-	return evc__redis_script(w->cl, SCRIPT_TAKE, 5, on_answer, w, &a);
+	return evc__redis_script(w->cl, SCRIPT_TAKE, 7, on_answer, w, &a);
 }
 
 /* ---- up ---- */

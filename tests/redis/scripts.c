@@ -19,6 +19,8 @@
 #define VAR   "{n}:var"
 #define COUNT "{n}:count"
 #define SEQS  "{n}:1:seqs"
+#define PRE   "{n}:pre"
+#define NEW   "{n}:new"
 #define BEAT  "{n}:1:beat:w.7"
 #define RUNS  "{n}:1:runs"
 
@@ -137,7 +139,7 @@ digest(char *buf, size_t n)
 static void
 take(const char *id)
 {
-	RUN(SCRIPT_TAKE, 5, COORD, GEN, VER, COUNT, VAR, id, "60000", "1",
+	RUN(SCRIPT_TAKE, 7, COORD, GEN, VER, COUNT, VAR, PRE, NEW, id, "60000", "1",
 	    "0", "0");
 }
 
@@ -178,13 +180,13 @@ START_TEST(taking)
 	/* Once more is no other generation, unless it has to be greater. */
 	take("x");
 	IS("ok|1|0");
-	RUN(SCRIPT_TAKE, 5, COORD, GEN, VER, COUNT, VAR, "x", "60000", "1", "1",
+	RUN(SCRIPT_TAKE, 7, COORD, GEN, VER, COUNT, VAR, PRE, NEW, "x", "60000", "1", "1",
 	    "0");
 	IS("ok|2|0");
-	RUN(SCRIPT_TAKE, 5, COORD, GEN, VER, COUNT, VAR, "x", "60000", "1", "10",
+	RUN(SCRIPT_TAKE, 7, COORD, GEN, VER, COUNT, VAR, PRE, NEW, "x", "60000", "1", "10",
 	    "0");
 	IS("ok|11|0");
-	RUN(SCRIPT_TAKE, 5, COORD, GEN, VER, COUNT, VAR, "x", "60000", "2", "0",
+	RUN(SCRIPT_TAKE, 7, COORD, GEN, VER, COUNT, VAR, PRE, NEW, "x", "60000", "2", "0",
 	    "0");
 	IS("version|1");
 	rs_do(&s, "SET " GEN " 123456789012345");
@@ -216,7 +218,7 @@ START_TEST(taking_it_fresh)
 	ck_assert_int_eq(rs_number(&s, "EXISTS " VAR), 1);
 	rs_do(&s, "DEL " COORD);
 	for (again = 0; again < 2; again++) {
-		RUN(SCRIPT_TAKE, 5, COORD, GEN, VER, COUNT, VAR, "y", "60000",
+		RUN(SCRIPT_TAKE, 7, COORD, GEN, VER, COUNT, VAR, PRE, NEW, "y", "60000",
 		    "1", "1", "1");
 		IS(again ? "ok|2|1" : "ok|2|0");
 		ck_assert_int_eq(rs_number(&s, "EXISTS " VAR), again);
@@ -224,7 +226,7 @@ START_TEST(taking_it_fresh)
 		rs_do(&s, "HSET " COUNT " changes 1");
 		rs_do(&s, "HSET " VAR " a 1");
 	}
-	RUN(SCRIPT_TAKE, 5, COORD, GEN, VER, COUNT, VAR, "z", "60000", "1", "1",
+	RUN(SCRIPT_TAKE, 7, COORD, GEN, VER, COUNT, VAR, PRE, NEW, "z", "60000", "1", "1",
 	    "1");
 	BEGINS("taken|y|");
 	ck_assert_int_eq(rs_number(&s, "EXISTS " VAR), 1);
@@ -408,7 +410,7 @@ END_TEST
 /* ---- results with updates ---- */
 
 #define SEND(seq, ...) \
-	RUN(SCRIPT_SEND, 6, GEN, LEASE, EV, VAR, COUNT, SEQS, "1", "1 7", "w", \
+	RUN(SCRIPT_SEND, 7, GEN, LEASE, EV, VAR, COUNT, SEQS, PRE, "1", "1 7", "w", \
 	    "7", seq, __VA_ARGS__)
 
 static void
@@ -536,10 +538,10 @@ START_TEST(sending_is_refused)
 
 	begin_all();
 	digest(before, sizeof(before));
-	RUN(SCRIPT_SEND, 6, GEN, LEASE, EV, VAR, COUNT, SEQS, "2", "2 7", "w",
+	RUN(SCRIPT_SEND, 7, GEN, LEASE, EV, VAR, COUNT, SEQS, PRE, "2", "2 7", "w",
 	    "7", "1", "x", "0");
 	IS("fenced");
-	RUN(SCRIPT_SEND, 6, GEN, LEASE, EV, VAR, COUNT, SEQS, "1", "1 6", "w",
+	RUN(SCRIPT_SEND, 7, GEN, LEASE, EV, VAR, COUNT, SEQS, PRE, "1", "1 6", "w",
 	    "6", "1", "x", "0");
 	IS("fenced");
 	ck_assert_str_eq(digest(after, sizeof(after)), before);
@@ -563,6 +565,7 @@ variable(const char *seq, const char *op, const char *name, const evc_value *a,
 				      T(VAR),
 				      T(COUNT),
 				      T(SEQS),
+				      T(PRE),
 				      T("1"),
 				      T("1 7"),
 				      T("w.7.0"),
@@ -572,11 +575,11 @@ variable(const char *seq, const char *op, const char *name, const evc_value *a,
 				      { a->data, a->size },
 				      { b->data, b->size } };
 
-	run(SCRIPT_VARIABLE, 5, words, sizeof(words) / sizeof(words[0]));
+	run(SCRIPT_VARIABLE, 6, words, sizeof(words) / sizeof(words[0]));
 }
 
 #define VARIABLE(seq, op, a, b) \
-	RUN(SCRIPT_VARIABLE, 5, GEN, LEASE, VAR, COUNT, SEQS, "1", "1 7", \
+	RUN(SCRIPT_VARIABLE, 6, GEN, LEASE, VAR, COUNT, SEQS, PRE, "1", "1 7", \
 	    "w.7.0", seq, op, "a", a, b)
 
 START_TEST(single_operations)
@@ -624,17 +627,17 @@ START_TEST(single_operations)
 	VARIABLE("9", "2", "\x07", "");
 	BEGINS("error GARBAGE");
 	/* Another life, generation, or coordinator. */
-	RUN(SCRIPT_VARIABLE, 5, GEN, LEASE, VAR, COUNT, SEQS, "1", "1 6",
+	RUN(SCRIPT_VARIABLE, 6, GEN, LEASE, VAR, COUNT, SEQS, PRE, "1", "1 6",
 	    "w.6.0", "1", "2", "a", "\x01", "");
 	IS("fenced");
-	RUN(SCRIPT_VARIABLE, 5, GEN, LEASE, VAR, COUNT, SEQS, "2", "1 7",
+	RUN(SCRIPT_VARIABLE, 6, GEN, LEASE, VAR, COUNT, SEQS, PRE, "2", "1 7",
 	    "w.7.0", "1", "3", "a", "", "");
 	IS("fenced");
-	RUN(SCRIPT_VARIABLE, 5, GEN, COORD, VAR, COUNT, SEQS, "1", "y", "coord",
+	RUN(SCRIPT_VARIABLE, 6, GEN, COORD, VAR, COUNT, SEQS, PRE, "1", "y", "coord",
 	    "1", "2", "a", "\x01", "");
 	IS("fenced");
 	ck_assert_str_eq(digest(after, sizeof(after)), before);
-	RUN(SCRIPT_VARIABLE, 5, GEN, COORD, VAR, COUNT, SEQS, "1", "x", "coord",
+	RUN(SCRIPT_VARIABLE, 6, GEN, COORD, VAR, COUNT, SEQS, PRE, "1", "x", "coord",
 	    "1", "2", "a", "\x01", "");
 	IS("ok");
 	end();
@@ -657,7 +660,8 @@ START_TEST(variables_that_are_gone)
 	IS("gone");
 	VARIABLE("1", "3", "", "");
 	IS("gone");
-	RUN(SCRIPT_ALL, 4, GEN, COORD, VAR, COUNT, "1", "x", "counts");
+	RUN(SCRIPT_ALL, 6, GEN, COORD, VAR, COUNT, PRE, SEQS, "1", "x",
+	    "counts", "");
 	IS("gone");
 	RUN(SCRIPT_LOCK, 4, COORD, GEN, COUNT, VAR, "x", "1", "90000", "");
 	IS("ok|1|gone");
@@ -681,50 +685,194 @@ START_TEST(variables_that_are_gone)
 }
 END_TEST
 
+/* A snapshot, as a coordinator reads it. */
+#define ALL_AS(g, id, what, n) \
+	RUN(SCRIPT_ALL, 6, GEN, COORD, VAR, COUNT, PRE, SEQS, (g), (id), \
+	    (what), (n), "16")
+#define ALL(what, n) ALL_AS("1", "x", what, n)
+#define FILL(seq, ...) \
+	RUN(SCRIPT_FILL, 4, GEN, COORD, NEW, SEQS, "1", "x", seq, __VA_ARGS__)
+#define REPLACE_AS(id, seq, finished, n) \
+	RUN(SCRIPT_REPLACE, 7, GEN, COORD, VAR, COUNT, SEQS, PRE, NEW, "1", \
+	    (id), (seq), (finished), (n))
+#define REPLACE(seq, finished, n) REPLACE_AS("x", seq, finished, n)
+
 START_TEST(all_of_them)
 {
 	begin_all();
-	RUN(SCRIPT_ALL, 4, GEN, COORD, VAR, COUNT, "1", "x");
-	IS("ok|0|0");
-	RUN(SCRIPT_REPLACE, 5, GEN, COORD, VAR, COUNT, SEQS, "1", "x", "1",
-	    "42", "a", "\x01", "b", "\x02", "c", "\xc0");
+	ALL("begin", "1");
+	IS("ok|0|0|0");
+	REPLACE("1", "42", "2");
+	IS("none");
+	FILL("1", "more", "a", "\x01");
+	IS("none");
+	FILL("1", "first", "a", "\x01");
 	IS("ok");
-	RUN(SCRIPT_ALL, 4, GEN, COORD, VAR, COUNT, "1", "x");
-	IS("ok|42|1|a|\x01|b|\x02");
+	REPLACE("1", "42", "2");
+	BEGINS("error GARBAGE {n}:new");
+	/* A first piece that comes late, or again. */
+	FILL("1", "more", "b", "\x02");
+	IS("ok");
+	FILL("1", "first", "a", "\x01");
+	IS("ok");
+	REPLACE("1", "42", "2");
+	IS("ok");
+	ck_assert_int_eq(rs_number(&s, "EXISTS " NEW), 0);
+	ALL("begin", "2");
+	IS("ok|42|1|0|a|\x01|b|\x02");
+	ck_assert_int_eq(rs_number(&s, "EXISTS " PRE), 0);
 	/* The same again. */
-	RUN(SCRIPT_REPLACE, 5, GEN, COORD, VAR, COUNT, SEQS, "1", "x", "1",
-	    "42", "a", "\x07");
+	FILL("1", "first", "a", "\x07");
 	IS("ok");
-	RUN(SCRIPT_ALL, 4, GEN, COORD, VAR, COUNT, "1", "x");
-	IS("ok|42|1|a|\x01|b|\x02");
-	RUN(SCRIPT_REPLACE, 5, GEN, COORD, VAR, COUNT, SEQS, "1", "x", "2",
-	    "0");
+	REPLACE("1", "42", "1");
 	IS("ok");
-	RUN(SCRIPT_ALL, 4, GEN, COORD, VAR, COUNT, "1", "x");
-	IS("ok|0|2");
-	RUN(SCRIPT_REPLACE, 5, GEN, COORD, VAR, COUNT, SEQS, "1", "x", "5",
-	    "7", "a", "\x01");
-	RUN(SCRIPT_ALL, 4, GEN, COORD, VAR, COUNT, "1", "x", "counts");
-	IS("ok|7|3");
-	RUN(SCRIPT_REPLACE, 5, GEN, COORD, VAR, COUNT, SEQS, "1", "x", "6",
-	    "0");
-	RUN(SCRIPT_ALL, 4, GEN, COORD, VAR, COUNT, "1", "x");
-	IS("ok|0|4");
-	/* One that was said before, on a connection that was given up. */
-	RUN(SCRIPT_REPLACE, 5, GEN, COORD, VAR, COUNT, SEQS, "1", "x", "5",
-	    "7", "a", "\x01");
+	ALL("begin", "3");
+	IS("ok|42|1|0|a|\x01|b|\x02");
+	/* Another one begins, and what comes of the former one is late. */
+	FILL("2", "first", "a", "\x07");
+	IS("ok");
+	FILL("3", "first");
+	IS("ok");
+	FILL("2", "first", "a", "\x07");
 	BEGINS("error GARBAGE");
-	RUN(SCRIPT_ALL, 4, GEN, COORD, VAR, COUNT, "1", "x");
-	IS("ok|0|4");
-	RUN(SCRIPT_ALL, 4, GEN, COORD, VAR, COUNT, "1", "y");
+	FILL("2", "drop");
+	IS("ok");
+	REPLACE("3", "0", "0");
+	IS("ok");
+	ALL("begin", "4");
+	IS("ok|0|2|0");
+	/* One is given up. */
+	FILL("4", "first", "a", "\x01");
+	IS("ok");
+	FILL("4", "drop");
+	IS("ok");
+	ck_assert_int_eq(rs_number(&s, "EXISTS " NEW), 0);
+	FILL("5", "first", "a", "\x01");
+	REPLACE("5", "7", "1");
+	IS("ok");
+	ALL("counts", "");
+	IS("ok|7|3");
+	/* One that was said before, on a connection that was given up. */
+	REPLACE("2", "7", "1");
+	BEGINS("error GARBAGE");
+	FILL("2", "first", "a", "\x01");
+	BEGINS("error GARBAGE");
+	ALL_AS("1", "y", "begin", "5");
 	IS("fenced");
-	RUN(SCRIPT_ALL, 4, GEN, COORD, VAR, COUNT, "2", "x");
+	ALL_AS("2", "x", "begin", "5");
 	IS("fenced");
-	RUN(SCRIPT_REPLACE, 5, GEN, COORD, VAR, COUNT, SEQS, "1", "y", "3", "9",
-	    "a", "\x07");
+	REPLACE_AS("y", "6", "9", "1");
 	IS("fenced");
-	RUN(SCRIPT_ALL, 4, GEN, COORD, VAR, COUNT, "1", "x");
-	IS("ok|0|4");
+	RUN(SCRIPT_FILL, 4, GEN, COORD, NEW, SEQS, "1", "y", "6", "first");
+	IS("fenced");
+	ALL("begin", "5");
+	IS("ok|7|3|0|a|\x01");
+	end();
+}
+END_TEST
+
+/* So many variables that one piece is not all of them. */
+static void
+fill_var(void)
+{
+	unsigned i;
+
+	for (i = 0; i < 1000; i++)
+		rs_do(&s, "HSET " VAR " v%u %b", i, "\x01", (size_t)1);
+	rs_do(&s, "HSET " VAR " a %b b %b", "\x05", (size_t)1, "\x06",
+	      (size_t)1);
+}
+
+static void
+pre_is(const char *name, const char *bytes)
+{
+	char text[64];
+	size_t n = rs_text(&s, text, sizeof(text), "HGET " PRE " %s", name);
+
+	ck_assert_int_eq(rs_number(&s, "HEXISTS " PRE " %s", name), 1);
+	ck_assert_uint_eq(n, strlen(bytes));
+	ck_assert_mem_eq(text, bytes, n);
+}
+
+START_TEST(a_snapshot)
+{
+	char mark[32];
+
+	begin_all();
+	fill_var();
+	SEND("1", "", "1", "x", "1", "1", "1", "a", "1");
+	IS("ok");
+	ck_assert_int_eq(rs_number(&s, "EXISTS " PRE), 0);
+	ALL("begin", "1");
+	BEGINS("ok|1|1|");
+	ck_assert(strncmp(answer(), "ok|1|1|0|", 9) != 0);
+	rs_text(&s, mark, sizeof(mark), "HGET " PRE " %s", "");
+	ck_assert_str_eq(mark, "1 1");
+	ck_assert_int_eq(rs_number(&s, "TTL " PRE), -1);
+	/* What a variable was, once; a new one was not there. */
+	SEND("2", "", "1", "x", "1", "3", "1", "a", "1", "2", "new", "\x01",
+	     "2", "b", "");
+	IS("ok");
+	VARIABLE("1", "1", "1", "");
+	IS("ok|\x08");
+	pre_is("a", "\x06");
+	pre_is("b", "\x06");
+	pre_is("new", "");
+	ck_assert_int_eq(rs_number(&s, "HLEN " PRE), 4);
+	/* A comparison that does not hold, and a read, change nothing. */
+	VARIABLE("2", "4", "\x07", "\x01");
+	IS("other");
+	VARIABLE("3", "3", "", "");
+	IS("ok|\x08");
+	ck_assert_int_eq(rs_number(&s, "HLEN " PRE), 4);
+	ALL("end", "7");
+	IS("none");
+	ALL("drop", "7");
+	IS("ok");
+	ALL("end", "1");
+	BEGINS("ok|2|3");
+	ck_assert_int_eq(rs_number(&s, "EXISTS " PRE), 0);
+	ALL("end", "1");
+	IS("none");
+	/* One that comes late sets no mark. */
+	ALL("begin", "2");
+	BEGINS("ok|2|3|");
+	ALL("begin", "1");
+	BEGINS("error GARBAGE");
+	ALL("drop", "2");
+	IS("ok");
+	ck_assert_int_eq(rs_number(&s, "EXISTS " PRE), 0);
+	/* It ends with other variables, and with another coordinator. */
+	ALL("begin", "3");
+	FILL("1", "first", "a", "\x01");
+	REPLACE("1", "0", "1");
+	IS("ok");
+	ALL("end", "3");
+	IS("none");
+	fill_var();
+	ALL("begin", "4");
+	FILL("2", "first", "a", "\x01");
+	rs_do(&s, "DEL " COORD);
+	take("y");
+	IS("ok|2|4");
+	ck_assert_int_eq(rs_number(&s, "EXISTS " PRE " " NEW), 0);
+	end();
+}
+END_TEST
+
+START_TEST(a_snapshot_of_variables_that_are_gone)
+{
+	begin_all();
+	fill_var();
+	VARIABLE("1", "1", "1", "");
+	IS("ok|\x06");
+	ALL("begin", "1");
+	BEGINS("ok|");
+	rs_do(&s, "HDEL " VAR " b");
+	ALL("end", "1");
+	IS("gone");
+	ALL("begin", "2");
+	IS("gone");
 	end();
 }
 END_TEST
@@ -950,7 +1098,7 @@ END_TEST
 /* ---- what is no good ---- */
 
 static const char *const all_keys[] = { COORD, GEN,   VER,  LEASE, EV,
-					VAR,   COUNT, SEQS };
+					VAR,   COUNT, SEQS, PRE, NEW };
 #define N_KEYS (sizeof(all_keys) / sizeof(all_keys[0]))
 
 static void
@@ -985,11 +1133,13 @@ run_each(enum redis_script i)
 		VARIABLE("9", "1", "1", "");
 		break;
 	case SCRIPT_ALL:
-		RUN(i, 4, GEN, COORD, VAR, COUNT, "1", "x");
+		ALL("begin", "9");
+		break;
+	case SCRIPT_FILL:
+		FILL("9", "first", "a", "\x01");
 		break;
 	case SCRIPT_REPLACE:
-		RUN(i, 5, GEN, COORD, VAR, COUNT, SEQS, "1", "x", "9", "0", "a",
-		    "\x01");
+		REPLACE("1", "0", "1");
 		break;
 	default:
 		ck_abort_msg("a script without a test");
@@ -1005,8 +1155,7 @@ anew(void)
 	registered("7");
 	SEND("1", "", "1", "x", "1", "1", "1", "a", "1");
 	VARIABLE("1", "1", "1", "");
-	RUN(SCRIPT_REPLACE, 5, GEN, COORD, VAR, COUNT, SEQS, "1", "x", "1", "0",
-	    "a", "\x01");
+	FILL("1", "first", "a", "\x01");
 	IS("ok");
 }
 
@@ -1154,6 +1303,7 @@ END_TEST
 RS_MAIN("redis/scripts", taking, taking_it_fresh, staying, releasing, a_life,
 	fencing, sending, sending_what_was_read, sending_is_refused,
 	single_operations,
-	variables_that_are_gone, all_of_them, sums_are_the_same,
+	variables_that_are_gone, all_of_them, a_snapshot,
+	a_snapshot_of_variables_that_are_gone, sums_are_the_same,
 	comparisons_are_the_same, other_types, other_contents,
 	without_memory, a_replica)

@@ -131,6 +131,7 @@ typedef struct evc_engine_answer {
 			       the number of the last EVC_VARIABLE_REPLACE;
 			       functions without that flag do not count */
 	uint64_t changes;   /* grows with each change */
+	bool anew;          /* of a part: parts before count for nothing */
 	uint64_t reserved_[4];
 } evc_engine_answer;
 
@@ -145,6 +146,14 @@ typedef struct evc_engine_question {
 	const evc_engine_entry *entries;
 	size_t n_entries;
 	uint64_t finished;
+	/* For EVC_VARIABLE_ALL: may be called before done, any number of
+	   times, each with some entries, and with finished and changes of the
+	   one moment that all parts are of.  In later entries and parts a name
+	   may come again, and a value of no bytes takes it out: the last entry
+	   counts, also one in the answer of done.  On the cluster's loop, no
+	   lock held, not after done; the memory is valid during the call.
+	   false: no more parts are wanted, and done is called next. */
+	bool (*part)(struct evc_engine_question *q, const evc_engine_answer *a);
 	/* Called once, on the cluster's loop, no lock held, and before
 	   sink->closed.  The memory that the answer points to is valid during
 	   the call.  After the call the question is gone. */

@@ -91,22 +91,17 @@ evc_variable_compare_set(evc_cluster *cluster, const char *name,
 	return change_value(cluster, &u, value);
 }
 
+/* The list may point into the pile. */
 static evc_status
-list_variables(evc_cluster *cl, struct variable_list *ret)
+list_variables(evc_cluster *cl, struct pile *all, struct variable_list *ret)
 {
-	struct variables all;
-	uint64_t changes;
+	uint64_t finished, changes;
 	evc_status st;
 
 	if (!cluster_asks(cl))
 		return evc__variables_list(&cl->vars, ret);
-	if (!evc__variables_init(&all))
-		return evc__variable_no_memory();
-	st = evc__kept_all(cl, &all, &changes);
-	if (st == 0)
-		st = evc__variables_list(&all, ret);
-	evc__variables_destroy(&all);
-	return st;
+	st = evc__kept_all(cl, all, &finished, &changes);
+	return st < 0 ? st : evc__pile_list(all, ret);
 }
 
 WALLED(bool, see, (evc_variable_fn *fn, const evc_engine_entry *e, void *arg),
@@ -115,7 +110,8 @@ WALLED(bool, see, (evc_variable_fn *fn, const evc_engine_entry *e, void *arg),
 evc_status
 evc_variable_each(evc_cluster *cluster, evc_variable_fn *fn, void *arg)
 {
-	struct variable_list l;
+	struct variable_list l = { .n = 0 };
+	struct pile all = { .n = 0 };
 	size_t i;
 	evc_status st = evc__cluster_check(cluster);
 
@@ -124,14 +120,13 @@ evc_variable_each(evc_cluster *cluster, evc_variable_fn *fn, void *arg)
 	if (fn == NULL)
 		return evc_refuse(-EVC_INVALID_ARGUMENT,
 				  "there is no function to call");
-	st = list_variables(cluster, &l);
-	if (st < 0)
-		return st;
-	for (i = 0; i < l.n; i++)
+	st = list_variables(cluster, &all, &l);
+	for (i = 0; st == 0 && i < l.n; i++)
 		if (!see(fn, &l.entries[i], arg))
 			break;
 	evc__variables_list_free(&l);
-	return 0;
+	evc__pile_free(&all);
+	return st;
 }
 
 uint64_t

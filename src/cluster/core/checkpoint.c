@@ -19,36 +19,6 @@ is_checkpoint(const evc_cluster *cl, const char *path)
 	       strcmp(path, cl->config.checkpoint) == 0;
 }
 
-/* All variables, packed. if_changed: *ret has no bytes if v->saved is the
-   present state. */
-static evc_status
-pack_ours(struct variables *v, bool if_changed, evc_value *ret,
-	  uint64_t *ret_changes)
-{
-	if (if_changed && evc__variables_n_changes(v) == v->saved)
-		return 0;
-	return evc__variables_pack(v, ret, ret_changes);
-}
-
-/* The same for an engine that keeps the variables. */
-static evc_status
-pack_kept(evc_cluster *cl, bool if_changed, evc_value *ret,
-	  uint64_t *ret_changes)
-{
-	struct variables all;
-	evc_status st;
-
-	if (!evc__variables_init(&all))
-		return evc__variable_no_memory();
-	st = evc__kept_all(cl, &all, ret_changes);
-	/* Both numbers grow. */
-	*ret_changes += all.finished;
-	if (st == 0 && !(if_changed && *ret_changes == cl->vars.saved))
-		st = evc__variables_pack(&all, ret, NULL);
-	evc__variables_destroy(&all);
-	return st;
-}
-
 /* 0, or refused: the engine has not got the variables of the checkpoint, so
    others must not replace them. */
 static evc_status
@@ -105,48 +75,78 @@ evc__checkpoint_describe(const evc_cluster *cl, uint64_t now, struct text *t)
 
 /* if_changed: save only a new state. */
 static evc_status
-save_file(evc_cluster *cl, const char *path, bool if_changed)
+save_ours(evc_cluster *cl, const char *path, bool if_changed,
+	  uint64_t *ret_changes)
 {
 	struct variables *v = &cl->vars;
-	evc_value packed = { NULL, 0 };
-	uint64_t changes = 0;
+	evc_value packed;
 	evc_status st;
 
-	sync_lock(&v->saving);
-	if (cluster_asks(cl)) {
-		st = pack_kept(cl, if_changed, &packed, &changes);
-		if (st == 0 && is_checkpoint(cl, path))
-			st = check_first(cl);
-	} else {
-		st = pack_ours(v, if_changed, &packed, &changes);
-	}
-	if (st == 0 && packed.size > 0) {
-		st = evc__snapshot_write(path, &packed);
-		if (st == 0 && is_checkpoint(cl, path))
-			v->saved = changes;
-	}
-	if (is_checkpoint(cl, path))
-		note_save(cl, st);
-	sync_unlock(&v->saving);
+	if (if_changed && evc__variables_n_changes(v) == v->saved)
+		return 0;
+	st = evc__variables_pack(v, &packed, ret_changes);
+	if (st == 0)
+		st = evc__snapshot_write(path, &packed, 1);
 	evc_value_free(&packed);
 	return st;
 }
 
+/* The same for an engine that keeps the variables. */
 static evc_status
-unpack_variables(evc_cluster *cl, const evc_value *packed, bool at_open)
+save_kept(evc_cluster *cl, const char *path, bool if_changed,
+	  uint64_t *ret_changes)
 {
-	struct variables all;
+	struct pile all = { .n = 0 };
+	evc_value *parts = NULL;
+	uint64_t finished;
+	size_t n;
 	evc_status st;
 
-	/* The engine is not open yet: the variables wait here. */
-	if (!cluster_asks(cl) || at_open)
-		return evc__variables_unpack(&cl->vars, packed);
-	if (!evc__variables_init(&all))
-		return evc__variable_no_memory();
-	st = evc__variables_unpack(&all, packed);
+	if (if_changed && evc__kept_is_saved(cl))
+		return 0;
+	st = evc__kept_all(cl, &all, &finished, ret_changes);
+	if (st == 0 && is_checkpoint(cl, path))
+		st = check_first(cl);
 	if (st == 0)
-		st = evc__kept_replace(cl, &all);
-	evc__variables_destroy(&all);
+		st = evc__pile_parts(&all, finished, &parts, &n);
+	if (st == 0)
+		st = evc__snapshot_write(path, parts, n);
+	sync_free(parts);
+	evc__pile_free(&all);
+	return st;
+}
+
+static evc_status
+save_file(evc_cluster *cl, const char *path, bool if_changed)
+{
+	struct variables *v = &cl->vars;
+	uint64_t changes;
+	evc_status st;
+
+	sync_lock(&v->saving);
+	changes = v->saved;
+	st = cluster_asks(cl) ? save_kept(cl, path, if_changed, &changes) :
+				save_ours(cl, path, if_changed, &changes);
+	if (is_checkpoint(cl, path)) {
+		if (st == 0)
+			v->saved = changes;
+		note_save(cl, st);
+	}
+	sync_unlock(&v->saving);
+	return st;
+}
+
+/* The variables wait in the list when the engine is not open yet. */
+static evc_status
+unpack_kept(evc_cluster *cl, evc_value *packed, bool at_open)
+{
+	struct variable_list l;
+	evc_status st = evc__variables_read(packed, &l);
+
+	if (st == 0)
+		st = at_open ? evc__first_question(cl, &l) :
+			       evc__kept_replace(cl, &l);
+	evc__variables_list_free(&l);
 	return st;
 }
 
@@ -159,7 +159,8 @@ load_file(evc_cluster *cl, const char *path, bool at_open)
 
 	if (st < 0)
 		return st;
-	st = unpack_variables(cl, &packed, at_open);
+	st = cluster_asks(cl) ? unpack_kept(cl, &packed, at_open) :
+				evc__variables_unpack(&cl->vars, &packed);
 	evc_value_free(&packed);
 	if (st == -EVC_INVALID_ARGUMENT) {
 		evc__copy(why, sizeof why, evc_last_error());
@@ -210,8 +211,6 @@ evc__checkpoint_open(evc_cluster *cl)
 	if (cl->config.checkpoint == NULL)
 		return 0;
 	st = load_file(cl, cl->config.checkpoint, true);
-	if (st == 0 && cluster_asks(cl))
-		st = evc__first_question(cl);
 	if (st < 0 && st != -EVC_NOT_FOUND)
 		return st;
 	cl->vars.saved = cluster_asks(cl) ?

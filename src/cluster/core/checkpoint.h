@@ -56,9 +56,9 @@ void evc__checkpoint_describe(const evc_cluster *cl, uint64_t now,
 
 /* ---- checkpoint_first.c: an engine that keeps the variables ---- */
 
-/* The variables of the file become the first question, and leave cl->vars. 0,
+/* The variables of the file become the first question, which takes the list. 0,
    or refused. */
-evc_status evc__first_question(evc_cluster *cl);
+evc_status evc__first_question(evc_cluster *cl, struct variable_list *l);
 /* The engine is open, the lock not held: ask the first question. */
 void evc__first_ask(evc_cluster *cl);
 /* Free a question that was never asked. */

@@ -73,34 +73,24 @@ on_first_answer(evc_engine_question *q, const evc_engine_answer *a)
 }
 
 evc_status
-evc__first_question(evc_cluster *cl)
+evc__first_question(evc_cluster *cl, struct variable_list *l)
 {
 	struct first_question *f = sync_alloc(1, sizeof *f);
-	struct variables none;
-	evc_status st;
 
-	if (f == NULL || !evc__variables_init(&none)) {
-		sync_free(f);
+	if (f == NULL)
 		return evc__variable_no_memory();
-	}
 	f->cl = cl;
-	st = evc__variables_list(&cl->vars, &f->l);
-	if (st == 0) {
-		f->q.update.op = EVC_VARIABLE_REPLACE;
-		f->q.entries = f->l.entries;
-		f->q.n_entries = f->l.n;
-		f->q.finished = f->l.finished;
-		f->q.done = on_first_answer;
-		f->q.arg = f;
-		cl->checkpoint.question = f;
-		cl->checkpoint.first = FIRST_OPEN;
-		/* The variables are the engine's from here on. */
-		evc__variables_replace(&cl->vars, &none);
-	} else {
-		sync_free(f);
-	}
-	evc__variables_destroy(&none);
-	return st;
+	f->l = *l;
+	*l = (struct variable_list){ .n = 0 };
+	f->q.update.op = EVC_VARIABLE_REPLACE;
+	f->q.entries = f->l.entries;
+	f->q.n_entries = f->l.n;
+	f->q.finished = f->l.finished;
+	f->q.done = on_first_answer;
+	f->q.arg = f;
+	cl->checkpoint.question = f;
+	cl->checkpoint.first = FIRST_OPEN;
+	return 0;
 }
 
 void

@@ -21,7 +21,8 @@ struct asker {
 	char why[TEXT_SIZE];
 	double now;
 	evc_value value;
-	struct variables *all;  /* place for EVC_VARIABLE_ALL */
+	struct pile *all;       /* place for EVC_VARIABLE_ALL */
+	bool noted;             /* `finished` was noted with a part */
 	uint64_t finished, changes;
 	/* atomic: done -> the asker */
 	_Atomic uint32_t answered;
@@ -70,21 +71,13 @@ guess_finished(evc_cluster *cl)
 
 /* ---- answers ---- */
 
-/* Entries from an engine are checked like a program's. */
-static evc_status
-take_entries(struct variables *to, const evc_engine_answer *a)
+static void
+note_finished_of(struct asker *k, const evc_engine_answer *a)
 {
-	evc_status st = 0;
-	size_t i;
-
-	for (i = 0; st == 0 && i < a->n_entries; i++) {
-		evc_engine_update u = { .op = EVC_VARIABLE_SET,
-					.name = a->entries[i].name,
-					.value = a->entries[i].value };
-
-		st = evc__variable_do(to, &u, NULL, NULL);
-	}
-	return st;
+	sync_lock(&k->cl->q.lock);
+	note_finished(k->cl, a->finished);
+	sync_unlock(&k->cl->q.lock);
+	k->noted = true;
 }
 
 static evc_status
@@ -98,7 +91,7 @@ take_answer(struct asker *k, const evc_engine_answer *a)
 	if (k->q.update.op == EVC_VARIABLE_GET)
 		st = evc_value_copy(&k->value, &a->value);
 	else if (k->q.update.op == EVC_VARIABLE_ALL)
-		st = take_entries(k->all, a);
+		st = evc__pile_add(k->all, a->entries, a->n_entries);
 	if (st == 0 || st == -EVC_RESOURCE_EXHAUSTED)
 		return st;
 	evc__copy(k->why, sizeof k->why, evc_last_error());
@@ -106,12 +99,32 @@ take_answer(struct asker *k, const evc_engine_answer *a)
 			  k->why);
 }
 
+/* The number of functions is that of the moment, so it is noted at once. */
+static bool
+on_engine_part(evc_engine_question *q, const evc_engine_answer *a)
+{
+	struct asker *k = q->arg;
+
+	if (k->status < 0)
+		return false;
+	if (a->anew)
+		evc__pile_free(k->all);
+	if (a->anew || !k->noted)
+		note_finished_of(k, a);
+	k->status = take_answer(k, a);
+	if (k->status < 0)
+		evc__copy(k->why, sizeof k->why, evc_last_error());
+	return k->status == 0;
+}
+
 static void
 on_engine_answer(evc_engine_question *q, const evc_engine_answer *a)
 {
 	struct asker *k = q->arg;
 
-	if (a->status != 0) {
+	if (k->status < 0) {
+		; /* A part was impossible, and `why` says so. */
+	} else if (a->status != 0) {
 		k->status = a->status < 0 ? a->status : -a->status;
 		evc__copy(k->why, sizeof k->why, a->text);
 	} else {
@@ -120,9 +133,8 @@ on_engine_answer(evc_engine_question *q, const evc_engine_answer *a)
 			evc__copy(k->why, sizeof k->why, evc_last_error());
 		else if (q->update.op == EVC_VARIABLE_ALL ||
 			 q->update.op == EVC_VARIABLE_COUNTS) {
-			sync_lock(&k->cl->q.lock);
-			note_finished(k->cl, a->finished);
-			sync_unlock(&k->cl->q.lock);
+			if (!k->noted)
+				note_finished_of(k, a);
 		}
 	}
 	/* From here on the asker may be gone. */
@@ -172,6 +184,7 @@ ask_engine(evc_cluster *cl, struct asker *k)
 	if (st < 0)
 		return st;
 	k->cl = cl;
+	k->q.part = on_engine_part;
 	k->q.done = on_engine_answer;
 	k->q.arg = k;
 	if (!evc__kept_ask(cl, &k->q))
@@ -222,10 +235,12 @@ evc__kept_do(evc_cluster *cl, const evc_engine_update *u, double *ret_now,
 	return 0;
 }
 
-evc_status
-evc__kept_all(evc_cluster *cl, struct variables *to, uint64_t *ret_changes)
+/* Ask for all variables, or for the two numbers alone. */
+static evc_status
+ask_state(evc_cluster *cl, unsigned op, struct pile *to, uint64_t *ret_finished,
+	  uint64_t *ret_changes)
 {
-	struct asker k = { .q.update.op = EVC_VARIABLE_ALL, .all = to };
+	struct asker k = { .q.update.op = op, .all = to };
 	/* Before the question: the answer has the updates of these
 	   functions. */
 	uint64_t plain = evc__variables_n_finished(&cl->vars);
@@ -233,32 +248,50 @@ evc__kept_all(evc_cluster *cl, struct variables *to, uint64_t *ret_changes)
 
 	if (st < 0)
 		return st;
-	to->finished = plain + k.finished;
-	*ret_changes = k.changes;
+	*ret_finished = plain + k.finished;
+	/* Both numbers grow. */
+	*ret_changes = k.changes + *ret_finished;
 	return 0;
 }
 
 evc_status
-evc__kept_replace(evc_cluster *cl, struct variables *by)
+evc__kept_all(evc_cluster *cl, struct pile *to, uint64_t *ret_finished,
+	      uint64_t *ret_changes)
+{
+	evc_status st = ask_state(cl, EVC_VARIABLE_ALL, to, ret_finished,
+				  ret_changes);
+
+	return st < 0 ? st : evc__pile_settle(to);
+}
+
+bool
+evc__kept_is_saved(evc_cluster *cl)
+{
+	uint64_t finished, changes;
+
+	return cl->vars.saved != UINT64_MAX &&
+	       ask_state(cl, EVC_VARIABLE_COUNTS, NULL, &finished, &changes) ==
+		       0 &&
+	       changes == cl->vars.saved;
+}
+
+evc_status
+evc__kept_replace(evc_cluster *cl, const struct variable_list *by)
 {
 	struct asker k = { .q.update.op = EVC_VARIABLE_REPLACE };
 	uint64_t plain = evc__variables_n_finished(&cl->vars);
-	struct variable_list l;
-	evc_status st = evc__variables_list(by, &l);
+	evc_status st;
 
-	if (st < 0)
-		return st;
-	k.q.entries = l.entries;
-	k.q.n_entries = l.n;
-	k.q.finished = l.finished;
+	k.q.entries = by->entries;
+	k.q.n_entries = by->n;
+	k.q.finished = by->finished;
 	st = ask_engine(cl, &k);
 	if (st == 0) {
 		/* The engine's number includes these functions, or they count
 		   no more. */
 		evc__variables_finished(&cl->vars, -plain);
-		evc__kept_replaced(cl, l.finished);
+		evc__kept_replaced(cl, by->finished);
 	}
-	evc__variables_list_free(&l);
 	return st;
 }
 

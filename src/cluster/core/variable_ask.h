@@ -24,12 +24,14 @@ struct asking {
 /* One operation, as evc__variable_do. */
 evc_status evc__kept_do(evc_cluster *cl, const evc_engine_update *u,
 			double *ret_now, evc_value *ret_value);
-/* All variables at one moment, into an empty private table; its `finished` is
-   for all functions. */
-evc_status evc__kept_all(evc_cluster *cl, struct variables *to,
-			 uint64_t *ret_changes);
-/* The variables of a private table, in place of all. */
-evc_status evc__kept_replace(evc_cluster *cl, struct variables *by);
+/* All variables at one moment, into an empty pile, which is settled then;
+   *ret_finished is for all functions, *ret_changes grows with each change. */
+evc_status evc__kept_all(evc_cluster *cl, struct pile *to,
+			 uint64_t *ret_finished, uint64_t *ret_changes);
+/* true: nothing has changed since the state cl->vars.saved. */
+bool evc__kept_is_saved(evc_cluster *cl);
+/* The variables of a list, in place of all. */
+evc_status evc__kept_replace(evc_cluster *cl, const struct variable_list *by);
 /* Functions that have finished; waits where a wait is possible. */
 uint64_t evc__kept_n_finished(evc_cluster *cl);
 

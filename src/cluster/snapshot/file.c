@@ -74,14 +74,17 @@ crc_on(const uint32_t table[static 256], uint32_t crc, const void *bytes,
 }
 
 uint32_t
-evc__snapshot_crc(const unsigned char *head, const evc_value *body)
+evc__snapshot_crc(const unsigned char *head, const evc_value *parts, size_t n)
 {
 	/* The table costs nothing beside a write to the disk. */
 	uint32_t table[256], crc;
+	size_t i;
 
 	make_table(table);
 	crc = crc_on(table, UINT32_MAX, head + VERSION_AT, CRC_AT - VERSION_AT);
-	return ~crc_on(table, crc, body->data, body->size);
+	for (i = 0; i < n; i++)
+		crc = crc_on(table, crc, parts[i].data, parts[i].size);
+	return ~crc;
 }
 
 evc_status

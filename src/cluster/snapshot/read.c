@@ -73,7 +73,7 @@ read_body(int fd, const char *path, const unsigned char *head, uint64_t n,
 			     : refuse_damaged(path, "it became shorter");
 	else if (get_all(fd, &more, 1) != 0)
 		st = refuse_damaged(path, "it became longer");
-	else if (evc__snapshot_crc(head, &body) !=
+	else if (evc__snapshot_crc(head, &body, 1) !=
 		 head_number(head + CRC_AT, HEAD_SIZE - CRC_AT))
 		st = refuse_damaged(path, "its checksum is another one");
 	else {

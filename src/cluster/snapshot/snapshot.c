@@ -29,18 +29,25 @@ struct target {
 	const char *path;
 	const char *name;         /* the last part of path */
 	int folder;               /* descriptor of the folder of path */
+	const evc_value *parts;   /* what is written */
+	size_t n_parts;
 	char tmp[NAME_MAX + 48];  /* the name of the temporary file */
 };
 
 static void
-make_head(unsigned char *head, const evc_value *body)
+make_head(unsigned char *head, const struct target *t)
 {
+	uint64_t size = 0;
+	size_t i;
+
+	for (i = 0; i < t->n_parts; i++)
+		size += t->parts[i].size;
 	memcpy(head, SNAPSHOT_MAGIC, VERSION_AT);
 	head_put_number(head + VERSION_AT, LENGTH_AT - VERSION_AT,
 			SNAPSHOT_VERSION);
-	head_put_number(head + LENGTH_AT, CRC_AT - LENGTH_AT, body->size);
+	head_put_number(head + LENGTH_AT, CRC_AT - LENGTH_AT, size);
 	head_put_number(head + CRC_AT, HEAD_SIZE - CRC_AT,
-			evc__snapshot_crc(head, body));
+			evc__snapshot_crc(head, t->parts, t->n_parts));
 }
 
 static int
@@ -106,19 +113,20 @@ remove_left(const struct target *t, time_t now)
 
 /* 0, or an errno value. */
 static int
-fill_file(const struct target *t, int fd, const evc_value *body)
+fill_file(const struct target *t, int fd)
 {
 	unsigned char head[HEAD_SIZE];
 	struct stat st;
+	size_t i;
 	int e;
 
 	/* Temporary files of killed writers go first: they may fill the disk. */
 	if (sync_fd_stat(fd, &st) == 0)
 		remove_left(t, st.st_mtime);
-	make_head(head, body);
+	make_head(head, t);
 	e = put_all(fd, head, sizeof head);
-	if (e == 0)
-		e = put_all(fd, body->data, body->size);
+	for (i = 0; e == 0 && i < t->n_parts; i++)
+		e = put_all(fd, t->parts[i].data, t->parts[i].size);
 	if (e == 0 && sync_fsync(fd) < 0)
 		e = errno;
 	return e;
@@ -136,7 +144,7 @@ folder_to_disk(const struct target *t)
 }
 
 static evc_status
-replace_file(const struct target *t, const evc_value *body, unsigned mode)
+replace_file(const struct target *t, unsigned mode)
 {
 	int fd = sync_file_create(t->folder, t->tmp, mode), e;
 	const char *what = "the new file cannot be written";
@@ -144,7 +152,7 @@ replace_file(const struct target *t, const evc_value *body, unsigned mode)
 	if (fd < 0)
 		return evc__snapshot_refuse(
 			t->path, "no file can be made beside it", errno);
-	e = fill_file(t, fd, body);
+	e = fill_file(t, fd);
 	sync_fd_close(fd);
 	if (e == 0 && sync_rename(t->folder, t->tmp, t->name) < 0) {
 		e = errno;
@@ -157,7 +165,7 @@ replace_file(const struct target *t, const evc_value *body, unsigned mode)
 }
 
 static evc_status
-write_there(struct target *t, const evc_value *body)
+write_there(struct target *t)
 {
 	struct stat st;
 	bool had = sync_entry_stat(t->folder, t->name, &st) == 0;
@@ -172,8 +180,8 @@ write_there(struct target *t, const evc_value *body)
 		 (unsigned long)sync_file_owner());
 	/* The first file is its owner's alone; then its mode stays as the owner
 	   has set it. */
-	return replace_file(t, body, had && S_ISREG(st.st_mode) ?
-					     st.st_mode & 0777 : 0600);
+	return replace_file(t, had && S_ISREG(st.st_mode) ?
+				       st.st_mode & 0777 : 0600);
 }
 
 static int
@@ -190,10 +198,10 @@ open_folder(const char *path, size_t n)
 }
 
 evc_status
-evc__snapshot_write(const char *path, const evc_value *value)
+evc__snapshot_write(const char *path, const evc_value *parts, size_t n)
 {
 	evc_status st = evc__snapshot_check_path(path);
-	struct target t = { .path = path };
+	struct target t = { .path = path, .parts = parts, .n_parts = n };
 	const char *slash;
 
 	if (st < 0)
@@ -204,7 +212,7 @@ evc__snapshot_write(const char *path, const evc_value *value)
 	if (t.folder < 0)
 		return evc__snapshot_refuse(path, "its folder cannot be opened",
 					    errno);
-	st = write_there(&t, value);
+	st = write_there(&t);
 	sync_fd_close(t.folder);
 	return st;
 }

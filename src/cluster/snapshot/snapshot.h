@@ -19,7 +19,9 @@
 #define CRC_AT 20
 #define HEAD_SIZE 24
 
-uint32_t evc__snapshot_crc(const unsigned char *head, const evc_value *body);
+/* The sum over the head and the n parts of the body. */
+uint32_t evc__snapshot_crc(const unsigned char *head, const evc_value *parts,
+			   size_t n);
 
 /* The refusal for an errno value. */
 evc_status evc__snapshot_refuse(const char *path, const char *what, int e);

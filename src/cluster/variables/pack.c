@@ -71,9 +71,16 @@ evc__variables_list(struct variables *v, struct variable_list *ret)
 	sync_unlock(&v->lock);
 	if (st < 0)
 		evc__variables_list_free(ret);
-	else if (ret->n > 0)
-		qsort(ret->entries, ret->n, sizeof *ret->entries, by_name);
+	else
+		evc__variables_sort(ret);
 	return st;
+}
+
+void
+evc__variables_sort(struct variable_list *l)
+{
+	if (l->n > 0)
+		qsort(l->entries, l->n, sizeof *l->entries, by_name);
 }
 
 void
@@ -142,6 +149,26 @@ evc__variables_pack(struct variables *v, evc_value *ret, uint64_t *ret_changes)
 
 /* ---- and back ---- */
 
+/* An entry of the map: the name, without an end, and the bytes. */
+static evc_status
+read_entry(const evc_value *key, const evc_value *element, const char **ret_name,
+	   size_t *ret_n, evc_value *ret)
+{
+	const void *bytes;
+	evc_status st = evc_unpack(key, "S", ret_name, ret_n);
+
+	if (st == 0)
+		st = evc_unpack(element, "B", &bytes, &ret->size);
+	if (st < 0)
+		return st;
+	ret->data = bytes;
+	if (*ret_n == 0 || *ret_n > VARIABLE_NAME_MOST ||
+	    memchr(*ret_name, 0, *ret_n) != NULL)
+		return evc_refuse(-EVC_INVALID_ARGUMENT,
+				  "there is no such name of a variable");
+	return 0;
+}
+
 /* Read an entry of the map into a private table. */
 static evc_status
 unpack_one(struct variables *v, const evc_value *key, const evc_value *element)
@@ -149,24 +176,16 @@ unpack_one(struct variables *v, const evc_value *key, const evc_value *element)
 	char name[VARIABLE_NAME_MOST + 1];
 	evc_engine_update u = { .op = EVC_VARIABLE_SET, .name = name };
 	const char *s;
-	const void *bytes;
-	size_t len, n;
-	evc_status st;
+	size_t len;
+	evc_status st = read_entry(key, element, &s, &len, &u.value);
 
-	st = evc_unpack(key, "S", &s, &len);
-	if (st == 0)
-		st = evc_unpack(element, "B", &bytes, &n);
 	if (st < 0)
 		return st;
-	if (len == 0 || len >= sizeof name || memchr(s, 0, len) != NULL)
-		return evc_refuse(-EVC_INVALID_ARGUMENT,
-				  "there is no such name of a variable");
 	memcpy(name, s, len);
 	name[len] = '\0';
 	if (evc__variable_find(v, name) != NULL)
 		return evc_refuse(-EVC_INVALID_ARGUMENT,
 				  "variable %s stands there twice", name);
-	u.value = (evc_value){ bytes, n };
 	st = evc__variable_do(v, &u, NULL, NULL);
 	if (st == 0 && evc__variable_find(v, name) == NULL)
 		return evc_refuse(-EVC_INVALID_ARGUMENT, "variable %s is nil",
@@ -182,20 +201,27 @@ about_the_value(evc_status st)
 							: -EVC_INVALID_ARGUMENT;
 }
 
+/* The map in the value, and the number before it. */
+static evc_status
+open_value(const evc_value *value, uint64_t *ret_finished, evc_value *ret_map)
+{
+	evc_status st = evc__value_walk(value->data, value->size, NULL, NULL);
+
+	if (st == 0)
+		st = evc_unpack(value, "[Uv]", ret_finished, ret_map);
+	if (st == 0 && evc_value_type(ret_map) != EVC_VALUE_MAP)
+		return evc_refuse(-EVC_INVALID_ARGUMENT,
+				  "the variables are no map");
+	return st;
+}
+
 static evc_status
 unpack_all(struct variables *v, const evc_value *value)
 {
 	evc_value map, key, element;
 	size_t at = 0;
-	evc_status st = evc__value_walk(value->data, value->size, NULL, NULL);
+	evc_status st = open_value(value, &v->finished, &map);
 
-	if (st == 0)
-		st = evc_unpack(value, "[Uv]", &v->finished, &map);
-	if (st < 0)
-		return st;
-	if (evc_value_type(&map) != EVC_VALUE_MAP)
-		return evc_refuse(-EVC_INVALID_ARGUMENT,
-				  "the variables are no map");
 	while (st == 0 && evc_value_next(&map, &at, &key, &element))
 		st = unpack_one(v, &key, &element);
 	return st;
@@ -213,5 +239,69 @@ evc__variables_unpack(struct variables *v, const evc_value *value)
 	if (st == 0)
 		evc__variables_replace(v, &fresh);
 	evc__variables_destroy(&fresh);
+	return about_the_value(st);
+}
+
+/* ---- back as a list ---- */
+
+static evc_status
+list_one(struct variable_list *l, const evc_value *key,
+	 const evc_value *element)
+{
+	evc_engine_entry *e = &l->entries[l->n];
+	size_t n;
+	evc_status st = read_entry(key, element, &e->name, &n, &e->value);
+
+	if (st < 0)
+		return st;
+	/* The first byte of the element was read, and gives its place to the
+	   end of the name. */
+	l->tail[e->name + n - l->tail] = '\0';
+	st = evc__content_check(e->name, &e->value);
+	if (st == 0 && evc_value_type(&e->value) == EVC_VALUE_NIL)
+		st = evc_refuse(-EVC_INVALID_ARGUMENT, "variable %s is nil",
+				e->name);
+	l->n++;
+	return st;
+}
+
+/* The walk has a step more behind it when an entry is changed. */
+static evc_status
+list_all(struct variable_list *l, const evc_value *map, size_t n)
+{
+	evc_value key, element, next_key, next;
+	size_t at = 0;
+	bool is = evc_value_next(map, &at, &key, &element), more;
+	evc_status st = 0;
+
+	for (; is && st == 0 && l->n < n; is = more) {
+		more = evc_value_next(map, &at, &next_key, &next);
+		st = list_one(l, &key, &element);
+		key = next_key;
+		element = next;
+	}
+	return st;
+}
+
+evc_status
+evc__variables_read(evc_value *value, struct variable_list *ret)
+{
+	struct head h;
+	evc_value map;
+	evc_status st;
+
+	*ret = (struct variable_list){ .tail = (char *)(uintptr_t)value->data };
+	st = open_value(value, &ret->finished, &map);
+	*value = (evc_value){ NULL, 0 };
+	if (st == 0 && evc__head(map.data, map.size, &h) == HEAD_FINE &&
+	    h.n > 0) {
+		ret->entries = sync_alloc((size_t)h.n, sizeof *ret->entries);
+		st = ret->entries == NULL ? evc__variable_no_memory() :
+					    list_all(ret, &map, (size_t)h.n);
+	}
+	if (st == 0)
+		st = evc__variables_check_names(ret);
+	if (st < 0)
+		evc__variables_list_free(ret);
 	return about_the_value(st);
 }

@@ -37,6 +37,16 @@ struct variable_list {
 	uint64_t finished, changes;
 };
 
+/* Variables as they come, perhaps some of them twice.  Zeroed before the first
+   use; for one thread at a time. */
+struct pile {
+	struct pile_block *first, *last;
+	size_t n_blocks;
+	size_t n;                /* entries */
+	size_t size;             /* their bytes, after evc__pile_settle */
+	unsigned char head[32];  /* the first part of a file */
+};
+
 bool evc__variables_init(struct variables *v);
 void evc__variables_destroy(struct variables *v);
 
@@ -82,9 +92,35 @@ evc_status evc__variables_pack(struct variables *v, evc_value *ret,
    is changed. */
 evc_status evc__variables_unpack(struct variables *v, const evc_value *value);
 
-/* snapshot*.c: such a value to a file, whole or not at all, and
+/* Such a value as a list: each name once, in the order of the value.  The list
+   has the value, which was allocated, in any case.  Statuses as of
+   evc__variables_unpack. */
+evc_status evc__variables_read(evc_value *value, struct variable_list *ret);
+/* Put a list into the order of its names. */
+void evc__variables_sort(struct variable_list *l);
+
+/* pile.c */
+
+/* Add entries, with all checks; one without bytes takes its name out. */
+evc_status evc__pile_add(struct pile *p, const evc_engine_entry *entries,
+			 size_t n);
+/* No more entries come: of each name the last one stays. */
+evc_status evc__pile_settle(struct pile *p);
+/* A settled pile as such a value, in parts, in no order of the names.  *ret is
+   for sync_free, before the pile. */
+evc_status evc__pile_parts(struct pile *p, uint64_t finished, evc_value **ret,
+			   size_t *ret_n);
+/* A settled pile as a list in the order of the names, which points into the
+   pile.  No other function but evc__pile_free may have the pile afterwards. */
+evc_status evc__pile_list(struct pile *p, struct variable_list *ret);
+void evc__pile_free(struct pile *p);
+/* 0, or refused: a name stands twice in the list. */
+evc_status evc__variables_check_names(const struct variable_list *l);
+
+/* snapshot*.c: such a value, in n parts, to a file, whole or not at all, and
    back; statuses as evc_cluster_save and _restore say. */
-evc_status evc__snapshot_write(const char *path, const evc_value *value);
+evc_status evc__snapshot_write(const char *path, const evc_value *parts,
+			       size_t n);
 evc_status evc__snapshot_read(const char *path, evc_value *ret_value);
 
 #endif

@@ -278,7 +278,12 @@ static const char may[] =
 	"  {'exists', key}, {'type', key}, {'pexpire', key, '1'}, "
 	"  {'xadd', key, '*', 'a', 'b'}, {'hget', key, 'a'}, "
 	"  {'hset', key, 'a', 'b'}, {'hdel', key, 'a'}, "
+	"  {'hsetnx', key, 'a', 'b'}, "
 	"  {'hincrby', key, 'a', '1'}, {'hlen', key}} "
+	"if ARGV[1] == 'coordinator' then "
+	"  all[#all + 1] = {'unlink', key} "
+	"  all[#all + 1] = {'rename', key, key} "
+	"end "
 	"for i, one in ipairs(all) do "
 	"  if not redis.acl_check_cmd(unpack(one)) then "
 	"    return redis.error_reply('NOPERM the user needs +' .. one[1] "
@@ -296,6 +301,7 @@ say_try(struct link *l)
 	evc__args_add(&a, may, sizeof may - 1);
 	evc__args_text(&a, "1");
 	evc__args_key(&a, l->cl->env.address, "var");
+	evc__args_text(&a, l->cl->env.coordinates ? "coordinator" : "node");
 	return say_step(l, LOGIN_TRY, &a);
 }
 

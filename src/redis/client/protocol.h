@@ -13,6 +13,12 @@
  *     {NS}:var            hash    name -> MessagePack bytes
  *     {NS}:count          hash    finished; changes: of variables; names:
  *                                 "C N", N variables after change C
+ *     {NS}:pre            hash    while a snapshot is read: "" -> its mark
+ *                                 "G N", and name -> bytes that each variable
+ *                                 changed since had at the mark (none: there
+ *                                 was no such variable)
+ *     {NS}:new            hash    variables that are being loaded, and "" ->
+ *                                 their mark "G N"
  *     {NS}:G:opts         string  "LEASE_MS MAX_FRAME"
  *     {NS}:G:ev           stream  all nodes -> coordinator
  *     {NS}:G:to:NODE.INC  stream  coordinator -> that session of a node
@@ -25,7 +31,14 @@
  *
  * Keys of a generation end KEYS_PX after their coordinator, which refreshes
  * that time together with its lease.  ver, gen, var and count stay when the
- * cluster was closed.
+ * cluster was closed; pre and new, too, when a coordinator has died, until the
+ * next TAKE.
+ *
+ * A snapshot is all variables at the moment of its mark.  The coordinator reads
+ * var with HSCAN, a piece at a time, while scripts that change a variable first
+ * keep in pre what it was; then pre, which counts more; and then the mark has to
+ * stand still.  pre has no time to live: without it the snapshot would be a
+ * mixture.
  *
  * A process that is a node has a name of its own.  Each registration begins a
  * session with a greater number INC, and says that nothing of the node's former
@@ -106,14 +119,14 @@
  * A script does its whole work, or answers with an error and changes nothing:
  * GARBAGE, READONLY, or OOM on a server without memory.  LOCK, RELEASE, FENCE,
  * RENEW, LEAVE, ALL, REPLACE and reading a variable work even then; TAKE,
- * REGISTER, SEND and the other operations answer OOM.  (The rights of a
+ * REGISTER, SEND, FILL and the other operations answer OOM.  (The rights of a
  * user must not change during a connection: a login checks the rights that the
  * scripts need.)
  */
 enum redis_script {
-	/* Become the coordinator: KEYS coord gen ver count var; ARGV id px
-	   version least fresh.  fresh 1: delete the last two keys together with
-	   a new generation; 0: begin to count with the variables that are
+	/* Become the coordinator: KEYS coord gen ver count var pre new; ARGV id
+	   px version least fresh.  A new generation deletes pre and new; with
+	   fresh 1 count and var, too; 0: begin to count with the variables that are
 	   there; empty: the same cluster goes on.  G is greater than least;
 	   the same id gets the same G again.
 	   ok G CHANGES | taken ID PTTL | version V */
@@ -144,7 +157,7 @@ enum redis_script {
 	/* Leave, with no function running: KEYS lease ev; ARGV "G INC" node
 	   inc seq frames.  ok | fenced */
 	SCRIPT_LEAVE,
-	/* Results with updates: KEYS gen lease ev var count seqs; ARGV G
+	/* Results with updates: KEYS gen lease ev var count seqs pre; ARGV G
 	   "G INC" node inc seq frames n, and for each of the n results: frame
 	   succeeded m, and for each of its m reads and updates: op name value.
 	   op 1 adds the number in the text value, op 2 sets (no bytes, or nil:
@@ -156,7 +169,7 @@ enum redis_script {
 	   ok [INDEX WHY]... (results that failed; WHY "": a read does not
 	   hold) | gone | fenced */
 	SCRIPT_SEND,
-	/* An operation on a variable: KEYS gen OWNER var count seqs; ARGV G
+	/* An operation on a variable: KEYS gen OWNER var count seqs pre; ARGV G
 	   OWNER-VALUE asker seq op name a b.  OWNER: the node's lease or
 	   coord, which has to have that value.  op 1 add (a: number as a text),
 	   2 set (a), 3 get, 4 compare (a: expected) and set (b).  The same
@@ -165,12 +178,19 @@ enum redis_script {
 	   ok VALUE (bytes; of 1 and 3) | none | other | number (no number) |
 	   gone | fenced */
 	SCRIPT_VARIABLE,
-	/* All variables: KEYS gen coord var count; ARGV G id what ("counts":
-	   no NAMEs, else "all").
-	   ok FINISHED CHANGES [NAME VALUE]... | gone | fenced */
+	/* A snapshot: KEYS gen coord var count pre seqs; ARGV G id what n count.
+	   counts: the numbers alone.  begin: set the mark "G n", and read some
+	   variables, about `count`; CURSOR 0: these are all, and there is no
+	   mark.  end: remove the mark; none: it does not stand, and what was
+	   read counts for nothing.  drop: remove the mark.
+	   ok FINISHED CHANGES [CURSOR [NAME VALUE]...] | none | gone | fenced */
 	SCRIPT_ALL,
-	/* Replace all variables: KEYS gen coord var count seqs; ARGV G id seq
-	   finished [name value]...  ok | fenced */
+	/* Put variables into new: KEYS gen coord new seqs; ARGV G id seq what
+	   [name value]...  first: begin with an empty hash; more; drop: delete
+	   it.  ok | none (there is no such hash: begin anew) | fenced */
+	SCRIPT_FILL,
+	/* Put new in place of all variables: KEYS gen coord var count seqs pre
+	   new; ARGV G id seq finished n.  ok | none (as of FILL) | fenced */
 	SCRIPT_REPLACE,
 	SCRIPTS
 };

@@ -81,6 +81,8 @@ fill_engine(struct redis_engine *e, const evc_engine_env *env)
 	e->values.set.n_all = &e->notes.n_kept;
 	e->questions.asked_end = &e->questions.asked;
 	e->questions.queue_end = &e->questions.queue;
+	e->snapshots.end = &e->snapshots.first;
+	evc__redis_questions_init(e);
 	evc__copy(e->reader.last, sizeof e->reader.last, "0-0");
 	evc__redis_detect_init(e);
 }

@@ -14,7 +14,9 @@
  *     nodes        sessions begin and are over
  *     feed         functions for workers; chunks: frames on their way
  *     worker, detect, session   what is known of each
- *     values, keys, variables, state
+ *     variables    questions; snapshot, load: those about all variables, in
+ *                  pieces
+ *     values, keys, state
  *
  * Each file calls files below itself alone.
  */
@@ -78,6 +80,8 @@ struct redis_engine {
 	struct event_reader reader;
 	struct value_keys values;
 	struct questions questions;
+	struct snapshots snapshots;
+	struct load load;
 	struct detection detect;
 	struct trouble trouble;
 };

@@ -219,13 +219,15 @@ evc__redis_take(struct redis_engine *e, uint64_t least)
 	evc__args_key(&a, &e->address, "ver");
 	evc__args_key(&a, &e->address, "count");
 	evc__args_key(&a, &e->address, "var");
+	evc__args_key(&a, &e->address, "pre");
+	evc__args_key(&a, &e->address, "new");
 	evc__args_text(&a, e->id);
 	evc__args_fmt(&a, "%llu", redis_ms(e->lease_ns));
 	evc__args_text(&a, PROTOCOL_VERSION);
 	evc__args_fmt(&a, "%" PRIu64, e->lock.least);
 	evc__args_text(&a, e->lock.g != 0 ? "" : e->address.fresh ? "1" : "0");
 	e->lock.taking =
-		evc__redis_script(e->client, SCRIPT_TAKE, 5, on_take, e, &a);
+		evc__redis_script(e->client, SCRIPT_TAKE, 7, on_take, e, &a);
 }
 
 /* ---- keeping the lock ---- */

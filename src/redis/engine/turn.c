@@ -109,6 +109,7 @@ release_lock(struct redis_engine *e)
 	struct redis_args a = { 0 };
 	unsigned n;
 
+	evc__redis_questions_end(e, "the cluster is closed");
 	e->lock.phase = PHASE_RELEASING;
 	evc__args_key(&a, &e->address, "coord");
 	n = 1 + evc__redis_last_keys(e, &a);
@@ -184,6 +185,7 @@ stop_watchers(struct redis_engine *e)
 	ev_timer_stop(e->ev, &e->turn.due);
 	ev_prepare_stop(e->ev, &e->turn.prepare);
 	ev_cleanup_stop(e->ev, &e->turn.cleanup);
+	evc__redis_questions_off(e);
 }
 
 void
@@ -322,6 +324,7 @@ begin_client(struct redis_engine *e)
 		.patience = patience < 0.2 ? 0.2 : patience,
 		.look_again = (double)e->lease_ns / 1e9,
 		.who = "evcoord-coordinator",
+		.coordinates = true,
 		.up = on_up,
 		.down = on_down,
 		.arg = e,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Questions of the program about variables, which stand in Redis.  One question
- * is on its way at a time, with a number of its own.  After a lost connection
+ * is on its way at a time, with a number of its own, and a snapshot beside it.  After a lost connection
  * the same number is asked again, and gets the same answer.
  * Called by: evc__redis_ask by any thread; all else by turn.c, lock.c,
  * restart.c.
@@ -16,14 +16,6 @@ static struct redis_engine *
 engine_of(evc_engine *engine)
 {
 	return (struct redis_engine *)(void *)engine;
-}
-
-static void
-answer_status(evc_engine_question *q, evc_status status, const char *text)
-{
-	evc_engine_answer a = { .status = status, .text = text };
-
-	q->done(q, &a);
 }
 
 /* ---- any thread ---- */
@@ -44,138 +36,103 @@ evc__redis_ask(evc_engine *engine, evc_engine_question *q)
 
 /* ---- the question ---- */
 
-static bool
-is_all(unsigned op)
-{
-	return op == EVC_VARIABLE_ALL || op == EVC_VARIABLE_COUNTS;
-}
-
-static void
-add_entries(struct redis_engine *e, struct redis_args *a,
-	    const evc_engine_question *q)
-{
-	size_t i;
-
-	evc__args_fmt(a, "%" PRIu64, e->questions.seq);
-	evc__args_fmt(a, "%" PRIu64, q->finished);
-	for (i = 0; i < q->n_entries; i++) {
-		if (evc_value_type(&q->entries[i].value) == EVC_VALUE_NIL)
-			continue;
-		evc__args_text(a, q->entries[i].name);
-		evc__args_add(a, q->entries[i].value.data,
-			      q->entries[i].value.size);
-	}
-}
-
 /* ---- the answer ---- */
 
-static evc_engine_entry *
-read_entries(const redisReply *r, evc_engine_answer *a)
+static void
+look_at_lock(struct redis_engine *e)
 {
-	evc_engine_entry *entries;
-	int64_t finished, changes;
-	size_t i, n, n_value;
-	const char *bytes;
+	/* The lock is lost, or variables are: a look at the lock finds out, and
+	   then the question is sent again. */
+	e->questions.doubt = false;
+	redis_doubt_lock(e);
+}
 
-	if (r->elements < 3 || r->elements % 2 == 0 ||
-	    !evc__reply_number(r, 1, &finished) ||
-	    !evc__reply_number(r, 2, &changes)) {
-		a->status = evc_refuse(-EVC_DATA_LOSS,
-				       "redis: the counts of the variables "
-				       "are no numbers");
-		return NULL;
-	}
+static evc_status
+read_counts(const redisReply *r, evc_engine_answer *a)
+{
+	int64_t finished, changes;
+
+	if (!evc__reply_number(r, 1, &finished) ||
+	    !evc__reply_number(r, 2, &changes))
+		return evc_refuse(-EVC_DATA_LOSS,
+				  "redis: the counts of the variables are no "
+				  "numbers");
 	a->finished = (uint64_t)finished;
 	a->changes = (uint64_t)changes;
-	a->n_entries = (r->elements - 3) / 2;
-	entries = sync_alloc(a->n_entries + 1, sizeof *entries);
-	if (entries == NULL)
-		a->status = evc_refuse(-EVC_RESOURCE_EXHAUSTED,
-				       "no memory for the variables");
-	for (i = 0; i < a->n_entries && a->status == 0; i++) {
-		entries[i].name = evc__reply_bytes(r, 3 + i * 2, &n);
-		bytes = evc__reply_bytes(r, 4 + i * 2, &n_value);
-		if (entries[i].name == NULL || bytes == NULL ||
-		    n == 0 || n > 255 || strlen(entries[i].name) != n) {
-			a->status = evc_refuse(-EVC_DATA_LOSS,
-					       "redis: a variable with a "
-					       "wrong name");
-			break;
-		}
-		entries[i].value = (evc_value){ bytes, n_value };
-		a->status = evc__operation_check_value(entries[i].name,
-						       &entries[i].value);
-	}
-	a->entries = entries;
-	return entries;
+	return 0;
 }
 
+/* The question is over: the reply is its answer. */
 static void
-answer_all(struct redis_engine *e, evc_engine_question *q, const redisReply *r)
+answer_question(struct redis_engine *e, const redisReply *r)
 {
+	evc_engine_question *q = e->questions.current;
 	evc_engine_answer a = { .status = 0 };
-	evc_engine_entry *entries = read_entries(r, &a);
 
-	e->lock.variables_used |= a.n_entries > 0;
-	if (a.status < 0) {
-		a.n_entries = 0;
-		a.entries = NULL;
-		a.text = evc_last_error();
+	e->questions.current = NULL;
+	e->questions.doubt = false;
+	if (evc__reply_word(r) == NULL) {
+		evc__question_error(q, r);
+		return;
 	}
+	if (q->update.op == EVC_VARIABLE_REPLACE) {
+		if (evc__reply_is(r, "ok"))
+			evc__question_answer(q, 0, NULL);
+		else
+			evc__question_answer(q, -EVC_UNAVAILABLE,
+					     "redis: what was loaded was "
+					     "removed, again and again");
+		return;
+	}
+	if (q->update.op == EVC_VARIABLE_COUNTS)
+		a.status = read_counts(r, &a);
+	else
+		a.status = evc__operation_read(&q->update, r, &a);
+	a.text = a.status < 0 ? evc_last_error() : NULL;
 	q->done(q, &a);
-	sync_free(entries);
-}
-
-static void
-answer_error(evc_engine_question *q, const redisReply *r)
-{
-	char why[REDIS_WHY_SIZE];
-	struct text t = evc__text_in(why, sizeof why);
-	evc_status st = -EVC_INTERNAL;
-
-	evc__text_add(&t, "redis: ");
-	evc__text_add(&t, evc__reply_why(r));
-	if (evc__reply_is_error(r, "GARBAGE"))
-		st = -EVC_DATA_LOSS;
-	else if (evc__reply_is_error(r, "OOM") ||
-		 evc__reply_is_error(r, "READONLY") ||
-		 evc__reply_is_error(r, "NOPERM") ||
-		 evc__reply_is_error(r, "MISCONF"))
-		st = -EVC_RESOURCE_EXHAUSTED;
-	answer_status(q, st, why);
 }
 
 static void
 on_answer(const redisReply *r, void *arg)
 {
 	struct redis_engine *e = arg;
-	evc_engine_question *q = e->questions.current;
-	evc_engine_answer a = { .status = 0 };
 
 	if (!e->questions.sent)
 		return; /* The question was answered without this reply. */
 	e->questions.sent = false;
 	if (r == NULL)
 		return; /* The question is sent again after a new `up`. */
-	if (evc__reply_is(r, "fenced") || evc__reply_is(r, "gone")) {
-		/* The lock is lost, or variables are: a look at the lock finds
-		   out, and then the question is sent again. */
-		e->questions.doubt = false;
-		redis_doubt_lock(e);
+	if (evc__reply_is_doubt(r)) {
+		look_at_lock(e);
 		return;
 	}
-	e->questions.current = NULL;
-	e->questions.doubt = false;
-	if (evc__reply_word(r) == NULL) {
-		answer_error(q, r);
-	} else if (is_all(q->update.op)) {
-		answer_all(e, q, r);
-	} else if (q->update.op == EVC_VARIABLE_REPLACE) {
-		answer_status(q, 0, NULL);
-	} else {
-		a.status = evc__operation_read(&q->update, r, &a);
-		a.text = a.status < 0 ? evc_last_error() : NULL;
-		q->done(q, &a);
+	answer_question(e, r);
+	evc__redis_questions(e);
+}
+
+/* Of a piece of EVC_VARIABLE_REPLACE. */
+static void
+on_loaded(const redisReply *r, void *arg)
+{
+	struct redis_engine *e = arg;
+	enum piece is;
+
+	if (!e->questions.sent)
+		return;
+	e->questions.sent = false;
+	if (r == NULL)
+		return;
+	is = evc__load_answered(e, r);
+	if (is == PIECE_DOUBT) {
+		look_at_lock(e);
+		return;
+	}
+	if (is == PIECE_OVER) {
+		if (!evc__reply_is(r, "ok"))
+			evc__load_drop(e);
+		/* A snapshot of the variables before can never be whole. */
+		evc__snapshot_anew(e);
+		answer_question(e, r);
 	}
 	evc__redis_questions(e);
 }
@@ -183,32 +140,43 @@ on_answer(const redisReply *r, void *arg)
 /* ---- sending ---- */
 
 static bool
-send_question(struct redis_engine *e, const evc_engine_question *q)
+send_counts(struct redis_engine *e)
 {
 	struct redis_args a = { 0 };
-	unsigned op = q->update.op;
 
 	evc__args_key(&a, &e->address, "gen");
 	evc__args_key(&a, &e->address, "coord");
 	evc__args_key(&a, &e->address, "var");
 	evc__args_key(&a, &e->address, "count");
-	if (!is_all(op))
-		evc__redis_own_key(e, &a, "seqs");
+	evc__args_key(&a, &e->address, "pre");
+	evc__redis_own_key(e, &a, "seqs");
 	evc__args_text(&a, e->lock.g_text);
 	evc__args_text(&a, e->id);
-	if (is_all(op)) {
-		evc__args_text(&a, op == EVC_VARIABLE_ALL ? "all" : "counts");
-		return evc__redis_script(e->client, SCRIPT_ALL, 4, on_answer,
-					 e, &a);
-	}
-	if (op == EVC_VARIABLE_REPLACE) {
-		add_entries(e, &a, q);
-		return evc__redis_script(e->client, SCRIPT_REPLACE, 5,
-					 on_answer, e, &a);
-	}
+	evc__args_text(&a, "counts");
+	evc__args_text(&a, "");
+	return evc__redis_script(e->client, SCRIPT_ALL, 6, on_answer, e, &a);
+}
+
+static bool
+send_question(struct redis_engine *e, const evc_engine_question *q)
+{
+	struct redis_args a = { 0 };
+
+	if (q->update.op == EVC_VARIABLE_REPLACE)
+		return evc__load_send(e, on_loaded);
+	if (q->update.op == EVC_VARIABLE_COUNTS)
+		return send_counts(e);
+	evc__args_key(&a, &e->address, "gen");
+	evc__args_key(&a, &e->address, "coord");
+	evc__args_key(&a, &e->address, "var");
+	evc__args_key(&a, &e->address, "count");
+	evc__redis_own_key(e, &a, "seqs");
+	evc__args_key(&a, &e->address, "pre");
+	evc__args_text(&a, e->lock.g_text);
+	evc__args_text(&a, e->id);
 	evc__args_text(&a, "coord");
 	evc__operation_add(&a, e->questions.seq, &q->update);
-	return evc__redis_script(e->client, SCRIPT_VARIABLE, 5, on_answer, e,
+	return evc__redis_script(e->client, SCRIPT_VARIABLE, 6, on_answer, e,
 				 &a);
 }
 
@@ -220,11 +188,25 @@ check_question(const evc_engine_question *q)
 	if (op < EVC_VARIABLE_ADD || op > EVC_VARIABLE_COUNTS)
 		return evc_refuse(-EVC_INVALID_ARGUMENT,
 				  "there is no operation %u of variables", op);
+	if (op == EVC_VARIABLE_ALL && q->part == NULL)
+		return evc_refuse(-EVC_INVALID_ARGUMENT,
+				  "nobody takes the parts of all variables");
 	if (op == EVC_VARIABLE_ADD && !isfinite(q->update.by))
 		return evc_refuse(-EVC_INVALID_ARGUMENT,
 				  "variable %s: %g is nothing to add",
 				  q->update.name, q->update.by);
 	return 0;
+}
+
+static void
+on_load_rest(struct ev_loop *ev, struct ev_timer *timer, int events)
+{
+	struct redis_engine *e = timer->data;
+
+	(void)ev;
+	(void)events;
+	if (!on_loop_inherited(&e->turn.on))
+		evc__redis_questions(e);
 }
 
 /* Take the questions of other threads. */
@@ -254,6 +236,20 @@ next_question(struct redis_engine *e)
 }
 
 void
+evc__redis_questions_init(struct redis_engine *e)
+{
+	evc__pace_init(&e->snapshots.pace, evc__snapshot_on_rest, e);
+	evc__pace_init(&e->load.pace, on_load_rest, e);
+}
+
+void
+evc__redis_questions_off(struct redis_engine *e)
+{
+	ev_timer_stop(e->ev, &e->snapshots.pace.rest);
+	ev_timer_stop(e->ev, &e->load.pace.rest);
+}
+
+void
 evc__redis_questions(struct redis_engine *e)
 {
 	fetch_asked(e);
@@ -263,19 +259,31 @@ evc__redis_questions(struct redis_engine *e)
 		evc_engine_question *q = next_question(e);
 
 		if (check_question(q) < 0) {
-			answer_status(q, -EVC_INVALID_ARGUMENT,
+			evc__question_answer(q, -EVC_INVALID_ARGUMENT,
 				      evc_last_error());
+			continue;
+		}
+		if (q->update.op == EVC_VARIABLE_ALL) {
+			evc__snapshot_ask(e, q);
 			continue;
 		}
 		e->questions.current = q;
 		e->questions.seq++;
-		e->lock.variables_used |= !is_all(q->update.op);
+		e->lock.variables_used |= q->update.op != EVC_VARIABLE_COUNTS;
+		if (q->update.op == EVC_VARIABLE_REPLACE)
+			evc__load_begin(e);
 	}
+	evc__snapshot_go_on(e);
 	if (e->questions.current == NULL || e->questions.sent ||
+	    pace_rests(&e->load.pace) ||
 	    e->lock.phase != PHASE_LIVE || !e->up)
 		return;
 	e->questions.sent = send_question(e, e->questions.current);
-	e->questions.doubt |= e->questions.sent;
+	/* A load changes nothing before it is put in place. */
+	e->questions.doubt |= e->questions.sent &&
+			      (e->questions.current->update.op !=
+				       EVC_VARIABLE_REPLACE ||
+			       e->load.placing);
 }
 
 void
@@ -285,15 +293,21 @@ evc__redis_questions_again(struct redis_engine *e, bool anew)
 	char why[REDIS_WHY_SIZE + 64];
 	struct text t = evc__text_in(why, sizeof why);
 
-	e->questions.sent = false;
-	/* The answers of the old generation are lost. */
-	if (!anew || q == NULL || !e->questions.doubt ||
-	    q->update.op == EVC_VARIABLE_GET || is_all(q->update.op))
+	e->questions.sent = e->snapshots.sent = false;
+	if (!anew)
 		return;
+	/* The answers of the old generation are lost. */
+	evc__snapshot_anew(e);
+	if (q == NULL || !e->questions.doubt ||
+	    q->update.op == EVC_VARIABLE_GET ||
+	    q->update.op == EVC_VARIABLE_COUNTS) {
+		evc__load_anew(e);
+		return;
+	}
 	e->questions.current = NULL;
 	evc__text_fmt(&t, "%s: it is not known whether the change was made",
 		      e->lock.why_restart);
-	answer_status(q, -EVC_UNAVAILABLE, why);
+	evc__question_answer(q, -EVC_UNAVAILABLE, why);
 }
 
 static void
@@ -301,19 +315,23 @@ answer_all_waiting(struct redis_engine *e, const char *why)
 {
 	evc_engine_question *q = e->questions.current;
 
+	if (q != NULL && q->update.op == EVC_VARIABLE_REPLACE)
+		evc__load_drop(e);
 	e->questions.current = NULL;
 	e->questions.sent = false;
 	if (q != NULL)
-		answer_status(q, -EVC_UNAVAILABLE, why);
+		evc__question_answer(q, -EVC_UNAVAILABLE, why);
+	evc__snapshot_end(e, why);
 	while ((q = next_question(e)) != NULL)
-		answer_status(q, -EVC_UNAVAILABLE, why);
+		evc__question_answer(q, -EVC_UNAVAILABLE, why);
 }
 
 void
 evc__redis_questions_tick(struct redis_engine *e, uint64_t now)
 {
 	if (e->lock.g != 0 ||
-	    (e->questions.current == NULL && e->questions.queue == NULL))
+	    (e->questions.current == NULL && e->questions.queue == NULL &&
+	     e->snapshots.first == NULL))
 		e->questions.waits_ns = 0;
 	else if (e->questions.waits_ns == 0)
 		e->questions.waits_ns = now;

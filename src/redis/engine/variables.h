@@ -5,7 +5,7 @@
 #ifndef EVC_REDIS_ENGINE_VARIABLES_H
 #define EVC_REDIS_ENGINE_VARIABLES_H
 
-#include "redis/client/redis.h"
+#include "redis/engine/pieces.h"
 
 struct redis_engine;
 
@@ -15,7 +15,8 @@ struct questions {
 	evc_engine_question *asked, **asked_end; /* by any thread */
 
 	/* ---- loop thread only ---- */
-	evc_engine_question *current;  /* NULL: there is no question */
+	evc_engine_question *current;  /* NULL: there is no question; a snapshot
+					  is none, other questions pass it */
 	evc_engine_question *queue, **queue_end;
 	uint64_t seq;      /* number of the current question */
 	bool sent;         /* an answer is on its way */
@@ -26,6 +27,9 @@ struct questions {
 	char deaf_why[REDIS_WHY_SIZE];
 };
 
+/* The loop is known, or its watchers are to stop. */
+void evc__redis_questions_init(struct redis_engine *e);
+void evc__redis_questions_off(struct redis_engine *e);
 /* Send the next question, if there is one. */
 void evc__redis_questions(struct redis_engine *e);
 /* Refuse questions that have waited two leases for the first generation: one

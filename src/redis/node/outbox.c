@@ -221,6 +221,7 @@ evc__node_deals_send(struct event_batch *batch, redis_reply_fn *fn)
 	evc__args_key(&a, &n->address, "var");
 	evc__args_key(&a, &n->address, "count");
 	evc__node_key(s, &a, "seqs");
+	evc__args_key(&a, &n->address, "pre");
 	evc__args_text(&a, s->gen);
 	evc__args_text(&a, s->stamp);
 	evc__args_text(&a, n->name);
@@ -230,7 +231,7 @@ evc__node_deals_send(struct event_batch *batch, redis_reply_fn *fn)
 	evc__args_fmt(&a, "%u", batch->n_deals);
 	for (d = batch->deals; d != NULL; d = d->next)
 		add_deal(&a, d);
-	return evc__node_script(s, SCRIPT_SEND, 6, fn, batch, &a);
+	return evc__node_script(s, SCRIPT_SEND, 7, fn, batch, &a);
 }
 
 /* ---- answers ---- */

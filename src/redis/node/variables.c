@@ -100,12 +100,13 @@ send_question(struct question *q)
 	evc__args_key(&a, &n->address, "var");
 	evc__args_key(&a, &n->address, "count");
 	evc__node_key(s, &a, "seqs");
+	evc__args_key(&a, &n->address, "pre");
 	evc__args_text(&a, s->gen);
 	evc__args_text(&a, s->stamp);
 	evc__args_fmt(&a, "%s.%llu.%u", n->name, (unsigned long long)s->inc,
 		      q->worker->index);
 	evc__operation_add(&a, q->seq, &q->update);
-	q->sent = evc__node_script(s, SCRIPT_VARIABLE, 5, on_answer, q, &a);
+	q->sent = evc__node_script(s, SCRIPT_VARIABLE, 6, on_answer, q, &a);
 	/* Without memory no later event would send the question. */
 	if (!q->sent && evc__redis_client_is_up(n->client))
 		evc__node_no_memory(s);

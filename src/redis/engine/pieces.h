@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Questions about all variables, which are read and loaded in pieces, so that
+ * the server has time for others in between.
+ */
+#ifndef EVC_REDIS_ENGINE_PIECES_H
+#define EVC_REDIS_ENGINE_PIECES_H
+
+#include "redis/client/redis.h"
+
+struct redis_engine;
+
+/* Pieces after each other.  The pace is kept by time: what a piece took, and
+   then a rest that is longer.  Loop thread only. */
+struct pace {
+	uint64_t asked_ns; /* time of the last piece without an answer */
+	uint64_t cost_ns;  /* what a piece takes, without a wait for others */
+	struct ev_timer rest;
+};
+
+enum snapshot_step {
+	SNAPSHOT_BEGIN, /* the mark is to be set */
+	SNAPSHOT_SCAN,  /* var is read */
+	SNAPSHOT_PRE,   /* then pre */
+	SNAPSHOT_END    /* the mark has to stand still */
+};
+
+/* Questions EVC_VARIABLE_ALL.  Loop thread only. */
+struct snapshots {
+	evc_engine_question *first, **end; /* the first one is under way */
+	enum snapshot_step step;
+	bool sent;         /* an answer is on its way */
+	unsigned tries;    /* marks of this question that were lost */
+	uint64_t number;   /* of the last mark */
+	char cursor[24];   /* the next piece */
+	unsigned count;    /* variables in a piece */
+	uint64_t finished, changes;
+	struct pace pace;
+};
+
+/* The question EVC_VARIABLE_REPLACE that is under way.  Loop thread only. */
+struct load {
+	size_t at;      /* entries that have gone out and were answered */
+	size_t n;       /* entries of this piece */
+	size_t filled, n_filled; /* the same without those that are nil */
+	bool begun;     /* the hash is there */
+	bool placing;   /* the script that puts them in place was sent */
+	unsigned tries; /* loads of this question that were lost */
+	struct pace pace;
+};
+
+/* What has become of a question. */
+enum piece {
+	PIECE_MORE,  /* the next piece comes after a rest */
+	PIECE_OVER,  /* the answer is known */
+	PIECE_DOUBT  /* the lock or variables are lost: the same piece again,
+			after a look at the lock */
+};
+
+/* ---- pieces.c ---- */
+
+#define PIECES_TRIES 3
+
+void evc__pace_init(struct pace *p,
+		    void (*on_rest)(struct ev_loop *, struct ev_timer *, int),
+		    struct redis_engine *e);
+void evc__pace_asked(struct pace *p);
+/* The answer has come, and the rest begins. */
+void evc__pace_rest(struct redis_engine *e, struct pace *p);
+static inline bool
+pace_rests(const struct pace *p)
+{
+	return ev_is_active(&p->rest);
+}
+
+void evc__question_answer(evc_engine_question *q, evc_status status,
+			  const char *text);
+/* The question has failed, with an error or another unexpected answer. */
+void evc__question_error(evc_engine_question *q, const redisReply *r);
+/* true: the server has changed nothing, and the lock has to be looked at. */
+bool evc__reply_is_doubt(const redisReply *r);
+
+/* ---- snapshot.c ---- */
+
+/* Send the next piece, if there is a snapshot to be read. */
+void evc__snapshot_go_on(struct redis_engine *e);
+void evc__snapshot_ask(struct redis_engine *e, evc_engine_question *q);
+/* Begin anew: what was read counts for nothing. */
+void evc__snapshot_anew(struct redis_engine *e);
+/* Refuse all snapshots. */
+void evc__snapshot_end(struct redis_engine *e, const char *why);
+void evc__snapshot_on_rest(struct ev_loop *ev, struct ev_timer *timer,
+			   int events);
+
+/* ---- load.c: the current question ---- */
+
+void evc__load_begin(struct redis_engine *e);
+/* Begin anew: nothing of it was put in place. */
+void evc__load_anew(struct redis_engine *e);
+bool evc__load_send(struct redis_engine *e, redis_reply_fn *fn);
+/* PIECE_OVER: r is the answer to the question, or an error. */
+enum piece evc__load_answered(struct redis_engine *e, const redisReply *r);
+/* The question ends without its load: delete what was loaded. */
+void evc__load_drop(struct redis_engine *e);
+
+#endif
