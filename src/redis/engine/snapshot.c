@@ -19,9 +19,9 @@
 
 #include <inttypes.h>
 
-/* The server needs less than a millisecond for a piece of these limits. */
+/* The server needs about a millisecond for a piece of these limits. */
 #define COUNT_FIRST 32
-#define COUNT_MOST 1000
+#define COUNT_MOST 500
 #define BYTES_MOST ((size_t)256 << 10)
 
 static evc_engine_question *
