@@ -52,8 +52,28 @@ fn_move(evc_exec *x, void *arg)
 				       evc_last_error());
 }
 
+/* [n]: so many variables */
+static evc_status
+fn_wide(evc_exec *x, void *arg)
+{
+	char name[32];
+	int i, n;
+
+	(void)arg;
+	if (evc_exec_unpack(x, "[i]", &n) < 0)
+		return EVC_INVALID_ARGUMENT;
+	for (i = 0; i < n; i++) {
+		snprintf(name, sizeof(name), "w%d", i);
+		if (evc_exec_variable_add(x, name, 1, NULL) < 0)
+			return evc_exec_fail(x, EVC_UNAVAILABLE, "%s",
+					     evc_last_error());
+	}
+	return 0;
+}
+
 static const evc_function functions[] = { ROW_FUNCTIONS,
-				{ .name = "move", .fn = fn_move } };
+				{ .name = "move", .fn = fn_move },
+					  { .name = "wide", .fn = fn_wide } };
 
 /* ---- the server's variables ---- */
 
@@ -530,9 +550,36 @@ START_TEST(back_in_one_step)
 }
 END_TEST
 
+/* ---- what is too much at once ---- */
+
+START_TEST(a_transaction_that_is_too_large)
+{
+	const evc_schedule_opts txn = { .flags = EVC_TRANSACTIONAL };
+	evc_reason e;
+
+	rig(_i, NULL);
+	rig_node(1);
+	rig_open(NULL);
+	evc_remote_free(SCHEDULE_WITH(&txn, "wide", "[i]", 4096));
+	OK(join());
+	ck_assert(variable("w4095") == 1);
+	evc_remote_free(SCHEDULE_WITH(&txn, "wide", "[i]", 4097));
+	IS(join(), EVC_RESOURCE_EXHAUSTED);
+	OK(evc_cluster_error_get(on.cl, 0, &e));
+	HAS(e.text, "at most 4096 reads and updates of variables, not 4097");
+	ck_assert(variable("w0") == 1);
+	ck_assert_int_eq(rig_key("HLEN", "var"), 4096);
+	/* And it goes on. */
+	evc_remote_free(SCHEDULE_WITH(&txn, "wide", "[i]", 1));
+	OK(join());
+	ck_assert(variable("w0") == 2);
+}
+END_TEST
+
 REDIS_ROWS("redis: snapshots", functions, ROW(one_moment_while_all_changes),
 	   ROW(several_at_a_time), ROW(its_mark_is_removed),
 	   ROW(something_else_is_there), ROW(the_server_is_restarted),
 	   ROW(the_server_is_restarted_and_not_trusted),
 	   ROW(the_coordinator_dies_in_a_save),
-	   ROW(the_coordinator_dies_in_a_restore), ROW(back_in_one_step))
+	   ROW(the_coordinator_dies_in_a_restore), ROW(back_in_one_step),
+	   ROW(a_transaction_that_is_too_large))

@@ -13,6 +13,7 @@
 #define BATCH_MOST ((size_t)1 << 20) /* bytes, roughly */
 #define DEALS_MOST 64
 #define DEALS_BYTES ((size_t)1 << 20)
+#define DEALS_UPDATES 1024 /* of all; a deal with more is alone */
 
 /* ---- batches ---- */
 
@@ -151,16 +152,19 @@ new_deal(const struct local_worker *w, const struct frame_result *f)
 /* ---- the deals of a batch ---- */
 
 static bool
-has_room_for_deal(const struct event_batch *batch)
+has_room_for_deal(const struct event_batch *batch, const struct deal *more)
 {
 	const struct deal *d;
-	size_t n = batch->frames.n;
+	size_t n = batch->frames.n, n_updates = more->n_updates;
 
 	if (batch->seq != 0 || batch->n_deals >= DEALS_MOST)
 		return false;
-	for (d = batch->deals; d != NULL; d = d->next)
+	for (d = batch->deals; d != NULL; d = d->next) {
 		n += d->frame.n + d->updates.n;
-	return n < DEALS_BYTES;
+		n_updates += d->n_updates;
+	}
+	return n < DEALS_BYTES &&
+	       (batch->deals == NULL || n_updates <= DEALS_UPDATES);
 }
 
 void
@@ -175,7 +179,7 @@ evc__node_tell_deal(struct local_worker *w, const struct frame_result *f)
 		return;
 	}
 	/* A batch of plain frames that was not sent takes the result up. */
-	if (batch == NULL || !has_room_for_deal(batch))
+	if (batch == NULL || !has_room_for_deal(batch, d))
 		batch = add_batch(s);
 	if (batch == NULL) {
 		free_deal(d);

@@ -209,6 +209,26 @@ fail_for_input(struct local_worker *w, const struct job *job,
 	say_result(w, &f);
 }
 
+/* A transaction that would hold the server for too long. */
+static void
+fail_for_size(struct local_worker *w, const evc_engine_result *r)
+{
+	char why[128];
+	struct text t = evc__text_in(why, sizeof why);
+	const struct frame_result f = {
+		.r = { .n = r->n,
+		       .code = EVC_RESOURCE_EXHAUSTED,
+		       .kind = EVC_FAILED_FUNCTION,
+		       .text = why,
+		       .took = r->took },
+	};
+
+	evc__text_fmt(&t, "over Redis a transaction has at most %u reads and "
+			  "updates of variables, not %u",
+		      TRANSACTION_MOST, r->n_updates);
+	say_result(w, &f);
+}
+
 /* 1: all inputs are there; 0: not yet; -1: *ret_bad will never come. */
 static int
 inputs_are_ready(const struct job *job, const struct value **ret_bad)
@@ -276,6 +296,12 @@ tell_finished(struct local_worker *w, const evc_engine_result *r)
 
 	w->moved = w->since = ev_now(s->node->ev);
 	if (job == NULL || !session_says(s)) {
+		evc__node_job_free(job);
+		sync_free(r->memory);
+		return;
+	}
+	if (r->n_updates > TRANSACTION_MOST) {
+		fail_for_size(w, r);
 		evc__node_job_free(job);
 		sync_free(r->memory);
 		return;
