@@ -101,7 +101,11 @@ list_variables(evc_cluster *cl, struct pile *all, struct variable_list *ret)
 	if (!cluster_asks(cl))
 		return evc__variables_list(&cl->vars, ret);
 	st = evc__kept_all(cl, all, &finished, &changes);
-	return st < 0 ? st : evc__pile_list(all, ret);
+	if (st == 0)
+		st = evc__pile_list(all, ret);
+	if (st == 0)
+		evc__variables_sort(ret);
+	return st;
 }
 
 WALLED(bool, see, (evc_variable_fn *fn, const evc_engine_entry *e, void *arg),

@@ -91,7 +91,7 @@ save_ours(evc_cluster *cl, const char *path, bool if_changed,
 	return st;
 }
 
-/* The same for an engine that keeps the variables. */
+/* The same for an engine with the variables. */
 static evc_status
 save_kept(evc_cluster *cl, const char *path, bool if_changed,
 	  uint64_t *ret_changes)

@@ -99,7 +99,7 @@ take_answer(struct asker *k, const evc_engine_answer *a)
 			  k->why);
 }
 
-/* The number of functions is that of the moment, so it is noted at once. */
+/* The number of functions belongs to the moment, and is noted at once. */
 static bool
 on_engine_part(evc_engine_question *q, const evc_engine_answer *a)
 {

@@ -29,7 +29,7 @@ struct target {
 	const char *path;
 	const char *name;         /* the last part of path */
 	int folder;               /* descriptor of the folder of path */
-	const evc_value *parts;   /* what is written */
+	const evc_value *parts;   /* the body */
 	size_t n_parts;
 	char tmp[NAME_MAX + 48];  /* the name of the temporary file */
 };

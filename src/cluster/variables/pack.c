@@ -149,6 +149,13 @@ evc__variables_pack(struct variables *v, evc_value *ret, uint64_t *ret_changes)
 
 /* ---- and back ---- */
 
+static evc_status
+no_such_name(void)
+{
+	return evc_refuse(-EVC_INVALID_ARGUMENT,
+			  "there is no such name of a variable");
+}
+
 /* An entry of the map: the name, without an end, and the bytes. */
 static evc_status
 read_entry(const evc_value *key, const evc_value *element, const char **ret_name,
@@ -162,11 +169,9 @@ read_entry(const evc_value *key, const evc_value *element, const char **ret_name
 	if (st < 0)
 		return st;
 	ret->data = bytes;
-	if (*ret_n == 0 || *ret_n > VARIABLE_NAME_MOST ||
-	    memchr(*ret_name, 0, *ret_n) != NULL)
-		return evc_refuse(-EVC_INVALID_ARGUMENT,
-				  "there is no such name of a variable");
-	return 0;
+	return *ret_n > 0 && memchr(*ret_name, 0, *ret_n) == NULL ?
+		       0 :
+		       no_such_name();
 }
 
 /* Read an entry of the map into a private table. */
@@ -181,6 +186,8 @@ unpack_one(struct variables *v, const evc_value *key, const evc_value *element)
 
 	if (st < 0)
 		return st;
+	if (len > VARIABLE_NAME_MOST)
+		return no_such_name();
 	memcpy(name, s, len);
 	name[len] = '\0';
 	if (evc__variable_find(v, name) != NULL)
@@ -254,6 +261,8 @@ list_one(struct variable_list *l, const evc_value *key,
 
 	if (st < 0)
 		return st;
+	if (n > VARIABLE_NAME_MOST)
+		return no_such_name();
 	/* The first byte of the element was read, and gives its place to the
 	   end of the name. */
 	l->tail[e->name + n - l->tail] = '\0';

@@ -2,12 +2,12 @@
 /*
  * Variables as they come, in blocks: each entry is as in the map of
  * evc__variables_pack, name and value, so the blocks are the parts of a file.  A
- * name that comes again takes out its entry before.
+ * name coming again takes out its entry before.
  *
  *     pile_add --> blocks --settle--> blocks --> parts of a file
  *                                            \-> a list, for evc_variable_each
  * Called by: cluster/core (variable_ask.c, checkpoint.c), cluster/calls.
- * Locks: none; one thread at a time has a pile.
+ * Locks: none; a pile has a single thread at a time.
  */
 #include <evcoord.h>
 
@@ -209,7 +209,7 @@ mark_former(struct pile *p, const struct index *x)
 		}
 }
 
-/* Move the entries that count to the front of their blocks. */
+/* Move living entries to the front of their blocks. */
 static void
 drop_dead(struct pile *p)
 {
@@ -298,13 +298,12 @@ evc__pile_list(struct pile *p, struct variable_list *ret)
 				(const char *)is.name, { is.value, is.n_value }
 			};
 		}
-	evc__variables_sort(ret);
 	return 0;
 }
 
 /* ---- a file as a list ---- */
 
-/* Find a name that stands twice; NULL: none.  The names end with a 0. */
+/* Find a name standing twice; NULL: none.  The names end with a 0. */
 static const char *
 find_twice(const struct variable_list *l, uint32_t *places, size_t mask)
 {

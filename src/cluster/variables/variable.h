@@ -38,7 +38,7 @@ struct variable_list {
 };
 
 /* Variables as they come, perhaps some of them twice.  Zeroed before the first
-   use; for one thread at a time. */
+   use; for a single thread at a time. */
 struct pile {
 	struct pile_block *first, *last;
 	size_t n_blocks;
@@ -101,16 +101,16 @@ void evc__variables_sort(struct variable_list *l);
 
 /* pile.c */
 
-/* Add entries, with all checks; one without bytes takes its name out. */
+/* Add entries, with all checks; an entry without bytes takes its name out. */
 evc_status evc__pile_add(struct pile *p, const evc_engine_entry *entries,
 			 size_t n);
-/* No more entries come: of each name the last one stays. */
+/* No more entries come: of each name the last entry stays. */
 evc_status evc__pile_settle(struct pile *p);
 /* A settled pile as such a value, in parts, in no order of the names.  *ret is
    for sync_free, before the pile. */
 evc_status evc__pile_parts(struct pile *p, uint64_t finished, evc_value **ret,
 			   size_t *ret_n);
-/* A settled pile as a list in the order of the names, which points into the
+/* A settled pile as a list in no order of the names, which points into the
    pile.  No other function but evc__pile_free may have the pile afterwards. */
 evc_status evc__pile_list(struct pile *p, struct variable_list *ret);
 void evc__pile_free(struct pile *p);

@@ -14,11 +14,11 @@
  *     {NS}:count          hash    finished; changes: of variables; names:
  *                                 "C N", N variables after change C
  *     {NS}:pre            hash    while a snapshot is read: "" -> its mark
- *                                 "G N", and name -> bytes that each variable
- *                                 changed since had at the mark (none: there
- *                                 was no such variable)
- *     {NS}:new            hash    variables that are being loaded, and "" ->
- *                                 their mark "G N"
+ *                                 "G N", and name -> bytes of each variable
+ *                                 changed since, at the mark (none: there was
+ *                                 no such variable)
+ *     {NS}:new            hash    variables of a load, and "" -> their
+ *                                 mark "G N"
  *     {NS}:G:opts         string  "LEASE_MS MAX_FRAME"
  *     {NS}:G:ev           stream  all nodes -> coordinator
  *     {NS}:G:to:NODE.INC  stream  coordinator -> that session of a node
@@ -35,9 +35,9 @@
  * next TAKE.
  *
  * A snapshot is all variables at the moment of its mark.  The coordinator reads
- * var with HSCAN, a piece at a time, while scripts that change a variable first
- * keep in pre what it was; then pre, which counts more; and then the mark has to
- * stand still.  pre has no time to live: without it the snapshot would be a
+ * var with HSCAN, a piece at a time, while scripts keep the content of
+ * each variable in pre before they change the variable; then pre, which counts
+ * more; and then the mark has to stand still.  pre has no time to live: without it the snapshot would be a
  * mixture.
  *
  * A process that is a node has a name of its own.  Each registration begins a
@@ -181,16 +181,16 @@ enum redis_script {
 	   ok VALUE (bytes; of 1 and 3) | none | other | number (no number) |
 	   gone | fenced */
 	SCRIPT_VARIABLE,
-	/* A snapshot: KEYS gen coord var count pre seqs; ARGV G id what n count.
+	/* A snapshot: KEYS gen coord var count pre seqs; ARGV G id do n count.
 	   counts: the numbers alone.  begin: set the mark "G n", and read some
 	   variables, about `count`; CURSOR 0: these are all, and there is no
-	   mark.  end: remove the mark; none: it does not stand, and what was
-	   read counts for nothing.  drop: remove the mark.
+	   mark.  end: remove the mark; none: there is no such mark, and
+	   all that was read counts for nothing.  drop: remove the mark.
 	   ok FINISHED CHANGES [CURSOR [NAME VALUE]...] | none | gone | fenced */
 	SCRIPT_ALL,
-	/* Put variables into new: KEYS gen coord new seqs; ARGV G id seq what
+	/* Put variables into new: KEYS gen coord new seqs; ARGV G id seq do
 	   [name value]...  first: begin with an empty hash; more; drop: delete
-	   it.  ok | none (there is no such hash: begin anew) | fenced */
+	   the hash.  ok | none (there is no such hash: begin anew) | fenced */
 	SCRIPT_FILL,
 	/* Put new in place of all variables: KEYS gen coord var count seqs pre
 	   new; ARGV G id seq finished n.  ok | none (as of FILL) | fenced */

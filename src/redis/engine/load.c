@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Puts given variables in place of all: pieces go into the hash new, and one
- * script puts that hash in place.  Until then the variables are as they were.
+ * Puts given variables in place of all: pieces go into the hash new, and a
+ * script puts the hash in place.  Until then the variables are as they were.
  * After a lost connection the same piece is sent again.
  * Called by: variables.c.
  * Locks: none; loop thread only.

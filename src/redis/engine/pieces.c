@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The pace of pieces, and the answers to questions that have failed.
+ * The pace of pieces, and the answers to failed questions.
  * Called by: snapshot.c, load.c, variables.c.
  * Locks: none; loop thread only.
  */
@@ -8,7 +8,7 @@
 
 /* Of the server's time the pieces take this part. */
 #define DUTY 0.3
-/* Seconds; a server that is stuck for once costs no more. */
+/* Seconds; a server stuck for once costs no more. */
 #define REST_MOST 0.5
 
 void
@@ -48,7 +48,7 @@ evc__pace_rest(struct redis_engine *e, struct pace *p)
 	redis_timer_in(e->ev, &p->rest, rest < REST_MOST ? rest : REST_MOST);
 }
 
-/* ---- questions that have failed ---- */
+/* ---- failed questions ---- */
 
 void
 evc__question_answer(evc_engine_question *q, evc_status status,

@@ -10,11 +10,11 @@
 
 struct redis_engine;
 
-/* Pieces after each other.  The pace is kept by time: what a piece took, and
-   then a rest that is longer.  Loop thread only. */
+/* Pieces after each other.  The pace is kept by time: after the time of a piece
+   comes a longer rest.  Loop thread only. */
 struct pace {
 	uint64_t asked_ns; /* time of the last piece without an answer */
-	uint64_t cost_ns;  /* what a piece takes, without a wait for others */
+	uint64_t cost_ns;  /* of a piece, without a wait for others */
 	struct ev_timer rest;
 };
 
@@ -27,10 +27,10 @@ enum snapshot_step {
 
 /* Questions EVC_VARIABLE_ALL.  Loop thread only. */
 struct snapshots {
-	evc_engine_question *first, **end; /* the first one is under way */
+	evc_engine_question *first, **end; /* the first is under way */
 	enum snapshot_step step;
 	bool sent;         /* an answer is on its way */
-	unsigned tries;    /* marks of this question that were lost */
+	unsigned tries;    /* lost marks of this question */
 	uint64_t number;   /* of the last mark */
 	char cursor[24];   /* the next piece */
 	unsigned count;    /* variables in a piece */
@@ -38,18 +38,18 @@ struct snapshots {
 	struct pace pace;
 };
 
-/* The question EVC_VARIABLE_REPLACE that is under way.  Loop thread only. */
+/* The present question EVC_VARIABLE_REPLACE.  Loop thread only. */
 struct load {
-	size_t at;      /* entries that have gone out and were answered */
+	size_t at;      /* entries sent and answered */
 	size_t n;       /* entries of this piece */
-	size_t filled, n_filled; /* the same without those that are nil */
+	size_t filled, n_filled; /* the same without nil */
 	bool begun;     /* the hash is there */
-	bool placing;   /* the script that puts them in place was sent */
-	unsigned tries; /* loads of this question that were lost */
+	bool placing;   /* SCRIPT_REPLACE was sent */
+	unsigned tries; /* lost loads of this question */
 	struct pace pace;
 };
 
-/* What has become of a question. */
+/* The state of a question. */
 enum piece {
 	PIECE_MORE,  /* the next piece comes after a rest */
 	PIECE_OVER,  /* the answer is known */
@@ -85,7 +85,7 @@ bool evc__reply_is_doubt(const redisReply *r);
 /* Send the next piece, if there is a snapshot to be read. */
 void evc__snapshot_go_on(struct redis_engine *e);
 void evc__snapshot_ask(struct redis_engine *e, evc_engine_question *q);
-/* Begin anew: what was read counts for nothing. */
+/* Begin anew: all parts so far count for nothing. */
 void evc__snapshot_anew(struct redis_engine *e);
 /* Refuse all snapshots. */
 void evc__snapshot_end(struct redis_engine *e, const char *why);
@@ -95,12 +95,12 @@ void evc__snapshot_on_rest(struct ev_loop *ev, struct ev_timer *timer,
 /* ---- load.c: the current question ---- */
 
 void evc__load_begin(struct redis_engine *e);
-/* Begin anew: nothing of it was put in place. */
+/* Begin anew: nothing was put in place. */
 void evc__load_anew(struct redis_engine *e);
 bool evc__load_send(struct redis_engine *e, redis_reply_fn *fn);
 /* PIECE_OVER: r is the answer to the question, or an error. */
 enum piece evc__load_answered(struct redis_engine *e, const redisReply *r);
-/* The question ends without its load: delete what was loaded. */
+/* The question ends without its load: delete the hash. */
 void evc__load_drop(struct redis_engine *e);
 
 #endif

@@ -3,21 +3,24 @@
  * Snapshots: all variables at one moment, the moment of the mark, while they
  * change.  See protocol.h for the mark.
  *
- *     BEGIN --mark--> SCAN var --> PRE, what has changed --> END --ok--> over
- *       ^  \--few variables: over                             |
- *       +------------ the mark does not stand any more -------+
- *
- * The pieces of SCAN and PRE are plain reads.  A mark is never set twice, so if
- * it stands at the end, it has stood all the time, and pre has each variable
- * that has changed before SCAN came to it.  After a lost connection the same
- * piece is read again; a piece that comes twice does no harm.  In a new
- * generation, or on a server that was restarted, the snapshot begins anew.
  * Called by: variables.c, turn.c, restart.c.
  * Locks: none; loop thread only.
  */
 #include "redis/engine/engine.h"
 
 #include <inttypes.h>
+
+/*
+ *     BEGIN --mark--> SCAN var --> PRE, the changes --> END --ok--> over
+ *       ^  \--few variables: over                        |
+ *       +------------ the mark is gone ------------------+
+ *
+ * The pieces of SCAN and PRE are plain reads.  No mark is set twice, so a mark
+ * standing at the end has stood all the time, and pre has each variable changed
+ * before SCAN came to its name.  After a lost connection the same piece is read
+ * again, which does no harm.  In a new generation, or after a restart of the
+ * server, the snapshot begins anew.
+ */
 
 /* The server needs about a millisecond for a piece of these limits. */
 #define COUNT_FIRST 32
@@ -58,7 +61,7 @@ send_script(struct redis_engine *e, const char *what, redis_reply_fn *fn)
 	return evc__redis_script(e->client, SCRIPT_ALL, 6, fn, e, &a);
 }
 
-/* Without an answer: a mark that stays for a lost connection goes with the next
+/* Without an answer: a mark left over by a lost connection goes with the next
    snapshot, or the next generation. */
 static void
 drop_mark(struct redis_engine *e)
@@ -310,7 +313,7 @@ send_step(struct redis_engine *e)
 {
 	switch (e->snapshots.step) {
 	case SNAPSHOT_BEGIN:
-		/* A script that comes late finds a greater number. */
+		/* A late script finds a greater number. */
 		e->snapshots.number++;
 		return send_script(e, "begin", on_begin);
 	case SNAPSHOT_SCAN:

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Questions of the program about variables, which stand in Redis.  One question
- * is on its way at a time, with a number of its own, and a snapshot beside it.  After a lost connection
- * the same number is asked again, and gets the same answer.
+ * is on its way at a time, with a number of its own, and a snapshot beside it.
+ * After a lost connection the same number is asked again, and gets the same
+ * answer.
  * Called by: evc__redis_ask by any thread; all else by turn.c, lock.c,
  * restart.c.
  * Locks: questions.lock for the questions of other threads.
@@ -279,7 +280,7 @@ evc__redis_questions(struct redis_engine *e)
 	    e->lock.phase != PHASE_LIVE || !e->up)
 		return;
 	e->questions.sent = send_question(e, e->questions.current);
-	/* A load changes nothing before it is put in place. */
+	/* A load changes nothing until SCRIPT_REPLACE. */
 	e->questions.doubt |= e->questions.sent &&
 			      (e->questions.current->update.op !=
 				       EVC_VARIABLE_REPLACE ||

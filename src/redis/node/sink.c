@@ -209,7 +209,7 @@ fail_for_input(struct local_worker *w, const struct job *job,
 	say_result(w, &f);
 }
 
-/* A transaction that would hold the server for too long. */
+/* A transaction too large for the server. */
 static void
 fail_for_size(struct local_worker *w, const evc_engine_result *r)
 {
