@@ -367,6 +367,8 @@ bench_redis_naps(void);
 void
 bench_redis_death(void);
 void
+bench_redis_adds(void);
+void
 bench_redis_idle(void);
 void
 bench_redis_large(void);

@@ -77,6 +77,21 @@ move(evc_exec *x, void *arg)
 }
 
 static evc_status
+adds(evc_exec *x, void *arg)
+{
+	evc_status st;
+	int n;
+
+	(void)arg;
+	st = evc_exec_unpack(x, "[i]", &n);
+	while (st == 0 && n-- > 0)
+		st = evc_exec_variable_add(x, "n", 1, NULL);
+	return st < 0 ? evc_exec_fail(x, EVC_INVALID_ARGUMENT, "%s",
+				      evc_last_error())
+		      : 0;
+}
+
+static evc_status
 hang(evc_exec *x, void *arg)
 {
 	evc_exec_info i;
@@ -114,6 +129,7 @@ static const evc_function functions[] = {
 	{ .name = BLOCK, .fn = block },
 	{ .name = NAP, .fn = nap },
 	{ .name = MOVE, .fn = move },
+	{ .name = ADDS, .fn = adds },
 	{ .name = HANG, .fn = hang },
 	{ .name = SINK, .fn = sink },
 	{ .name = SOURCE, .fn = source },

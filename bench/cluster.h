@@ -14,6 +14,7 @@
 #define BLOCK "block"     /* on a thread: blocks until bench_gate is 1 */
 #define NAP "nap"         /* [SECONDS] */
 #define MOVE "move"       /* [FROM, TO, AMOUNT] between the variables aN */
+#define ADDS "adds"       /* [N]: adds 1 to the variable "n", N times */
 #define HANG "hang"       /* its first attempt takes a minute */
 #define SINK "sink"       /* [BINARY]: looks at each page */
 #define SOURCE "source"   /* returns BENCH_LARGE bytes */

@@ -15,6 +15,7 @@
 #define WINDOW 256
 #define TASKS 10000
 #define ROUNDS 5
+#define ADDS_EACH 4000
 #define NAP_SECONDS 0.4 /* that the functions of one sample take */
 
 static const unsigned sizes[SIZES] = { 1, 2, 4, 8 };
@@ -174,5 +175,63 @@ bench_redis_naps(void)
 		return;
 	linear(&s, "sleep-1ms", 0.001);
 	linear(&s, "sleep-10ms", 0.01);
+	bench_server_end(&s);
+}
+
+/* Thousand additions a second, each by a plain function that waits for its
+   answer; and the same by transactions of one addition. */
+static double
+adds(const struct point *p, unsigned each)
+{
+	const evc_schedule_opts txn = { .flags = EVC_TRANSACTIONAL };
+	unsigned i, n = p->n * ADDS_EACH / each;
+	uint64_t t0 = bench_now();
+	evc_status st = 0;
+
+	for (i = 0; i < n && st == 0; i++)
+		st = evc_schedule_pack(p->ours.cluster, ADDS,
+				       each > 1 ? NULL : &txn, NULL, "[i]",
+				       (int)each);
+	if (st == 0)
+		st = evc_cluster_join(p->ours.cluster, INFINITY);
+	bench_must(st > 0 ? -st : st, "a function that adds");
+	return n * each / ((double)(bench_now() - t0) / 1e9) / 1e3;
+}
+
+static double
+sample_plain(void *arg)
+{
+	return adds(arg, ADDS_EACH / 10);
+}
+
+static double
+sample_transactions(void *arg)
+{
+	return adds(arg, 1);
+}
+
+void
+bench_redis_adds(void)
+{
+	struct bench_server s;
+	struct point p;
+	const struct bench_side sides[] = {
+		{ BENCH_OURS "/plain", sample_plain, &p, 0 },
+		{ BENCH_OURS "/transactional", sample_transactions, &p, 0 },
+	};
+	char metric[32];
+	unsigned i;
+	int cpu[2];
+
+	(void)bench_cpus(cpu);
+	bench_pin(cpu[0], cpu[1]);
+	if (!bench_server_start(&s, "redis-adds"))
+		return;
+	for (i = 0; i < SIZES; i++) {
+		snprintf(metric, sizeof(metric), "redis-adds-%u", sizes[i]);
+		point_start(&p, &s, sizes[i]);
+		bench_compare_rates(metric, "k/s", sides, 2, ROUNDS);
+		point_end(&p);
+	}
 	bench_server_end(&s);
 }

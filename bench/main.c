@@ -94,6 +94,8 @@ static const struct group {
 	  "the same on 1, 2, 4 and 8 workers" },
 	{ "redis-sleep", bench_redis_naps,
 	  "functions that sleep, on 1, 2, 4 and 8 workers" },
+	{ "redis-adds", bench_redis_adds,
+	  "additions to a variable by 1, 2, 4 and 8 workers" },
 	{ "redis-death", bench_redis_death,
 	  "kill -9 until the function has run again" },
 	{ "redis-idle", bench_redis_idle,

@@ -431,7 +431,7 @@ START_TEST(a_user_without_script_load)
 	rs_option(&w.s, "user default off");
 	rs_option(&w.s, "user joe on >secret " LEAST
 			" +pttl +pexpire +del +exists +xadd +hget +hset"
-			" +hdel +hlen +hincrby +type");
+			" +hsetnx +hdel +hlen +hincrby +type +unlink");
 	snprintf(w.s.password, sizeof(w.s.password), "x");
 	world_open(&w);
 	w.s.port = rs_free_port();

@@ -83,6 +83,25 @@ run(enum redis_script script, unsigned n_keys, const struct word *words,
 		run((script), (n_keys), run_words_, run_i_); \
 	} while (0)
 
+/* An answer within an answer has a colon in front of each of its elements. */
+static size_t
+add_element(const redisReply *e, size_t i, char *buf, size_t room)
+{
+	size_t k, n = 0;
+
+	if (e->type == REDIS_REPLY_ARRAY) {
+		for (k = 0; k < e->elements; k++) {
+			ck_assert_int_eq(e->element[k]->type,
+					 REDIS_REPLY_STRING);
+			n += (size_t)snprintf(buf + n, room - n, ":%s",
+					      e->element[k]->str);
+		}
+		return n;
+	}
+	ck_assert_int_eq(e->type, REDIS_REPLY_STRING);
+	return (size_t)snprintf(buf, room, "%s%s", i > 0 ? "|" : "", e->str);
+}
+
 /* The answer's elements, with | between, or the error. */
 static const char *
 answer(void)
@@ -97,9 +116,8 @@ answer(void)
 	ck_assert_int_eq(last->type, REDIS_REPLY_ARRAY);
 	text[0] = '\0';
 	for (i = 0; i < last->elements; i++) {
-		ck_assert_int_eq(last->element[i]->type, REDIS_REPLY_STRING);
-		n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%s",
-				      i > 0 ? "|" : "", last->element[i]->str);
+		n += add_element(last->element[i], i, text + n,
+				 sizeof(text) - n);
 		ck_assert_uint_lt(n, sizeof(text));
 	}
 	return text;
@@ -588,35 +606,35 @@ START_TEST(single_operations)
 
 	begin_all();
 	VARIABLE("1", "3", "", "");
-	IS("none");
+	IS("ok:none");
 	VARIABLE("1", "1", "5", "");
-	IS("ok|\x05");
+	IS("ok:ok:\x05");
 	VARIABLE("1", "1", "5", "");
-	IS("ok|\x05");
+	IS("ok:ok:\x05");
 	VARIABLE("2", "1", "5", "");
-	IS("ok|\x0a");
+	IS("ok:ok:\x0a");
 	VARIABLE("3", "4", "\x0a", "\xa1x");
-	IS("ok");
+	IS("ok:ok");
 	VARIABLE("3", "4", "\x0a", "\xa1x");
-	IS("ok");
+	IS("ok:ok");
 	VARIABLE("4", "4", "\x0a", "\xa1y");
-	IS("other");
+	IS("ok:other");
 	VARIABLE("4", "4", "\x0a", "\xa1y");
-	IS("other");
+	IS("ok:other");
 	VARIABLE("5", "3", "", "");
-	IS("ok|\xa1x");
+	IS("ok:ok:\xa1x");
 	VARIABLE("6", "1", "1", "");
-	IS("number");
+	IS("ok:number");
 	ck_assert_int_eq(rs_number(&s, "HGET " COUNT " changes"), 3);
 	ck_assert_int_eq(rs_number(&s, "HEXISTS " COUNT " finished"), 0);
 	VARIABLE("7", "2", "\xc0", "");
-	IS("ok");
+	IS("ok:ok");
 	VARIABLE("8", "3", "", "");
-	IS("none");
+	IS("ok:none");
 	VARIABLE("9", "4", "\xc0", "\x01");
-	IS("ok");
+	IS("ok:ok");
 	VARIABLE("10", "4", "\x01", "");
-	IS("ok");
+	IS("ok:ok");
 	ck_assert_int_eq(rs_number(&s, "EXISTS " VAR), 0);
 	digest(before, sizeof(before));
 	VARIABLE("11", "1", "nan", "");
@@ -639,7 +657,44 @@ START_TEST(single_operations)
 	ck_assert_str_eq(digest(after, sizeof(after)), before);
 	RUN(SCRIPT_VARIABLE, 6, GEN, COORD, VAR, COUNT, SEQS, PRE, "1", "x", "coord",
 	    "1", "2", "a", "\x01", "");
-	IS("ok");
+	IS("ok:ok");
+	end();
+}
+END_TEST
+
+#define VARIABLES(...) \
+	RUN(SCRIPT_VARIABLE, 6, GEN, LEASE, VAR, COUNT, SEQS, PRE, "1", "1 7", \
+	    __VA_ARGS__)
+
+START_TEST(several_operations)
+{
+	char before[64], after[64];
+
+	begin_all();
+	/* In their order; what is impossible changes nothing else. */
+	VARIABLES("w.7.0", "1", "1", "a", "5", "", "w.7.1", "1", "1", "a", "2",
+		  "", "w.7.2", "1", "3", "a", "", "", "w.7.3", "1", "2", "b",
+		  "\xa1x", "", "w.7.4", "1", "1", "b", "1", "", "w.7.5", "1",
+		  "4", "b", "\x01", "\x02", "w.7.6", "1", "3", "c", "", "");
+	IS("ok:ok:\x05:ok:\x07:ok:\x07:ok:number:other:none");
+	ck_assert_int_eq(rs_number(&s, "HGET " COUNT " changes"), 3);
+	/* Some of them again, after a lost answer. */
+	VARIABLES("w.7.1", "1", "1", "a", "2", "", "w.7.0", "2", "1", "a", "1",
+		  "", "w.7.5", "1", "4", "b", "\x01", "\x02");
+	IS("ok:ok:\x07:ok:\x08:other");
+	ck_assert_int_eq(rs_number(&s, "HGET " COUNT " changes"), 4);
+	/* One that is garbage, or late: none is made. */
+	digest(before, sizeof(before));
+	VARIABLES("w.7.0", "3", "1", "a", "1", "", "w.7.1", "2", "5", "a", "2",
+		  "");
+	BEGINS("error GARBAGE");
+	VARIABLES("w.7.0", "3", "1", "a", "1", "", "w.7.1", "2", "1", "a",
+		  "inf", "");
+	BEGINS("error GARBAGE");
+	VARIABLES("w.7.1", "2", "1", "a", "1", "", "w.7.0", "1", "1", "a", "1",
+		  "");
+	BEGINS("error GARBAGE");
+	ck_assert_str_eq(digest(after, sizeof(after)), before);
 	end();
 }
 END_TEST
@@ -814,16 +869,16 @@ START_TEST(a_snapshot)
 	     "2", "b", "");
 	IS("ok");
 	VARIABLE("1", "1", "1", "");
-	IS("ok|\x08");
+	IS("ok:ok:\x08");
 	pre_is("a", "\x06");
 	pre_is("b", "\x06");
 	pre_is("new", "");
 	ck_assert_int_eq(rs_number(&s, "HLEN " PRE), 4);
 	/* A comparison that does not hold, and a read, change nothing. */
 	VARIABLE("2", "4", "\x07", "\x01");
-	IS("other");
+	IS("ok:other");
 	VARIABLE("3", "3", "", "");
-	IS("ok|\x08");
+	IS("ok:ok:\x08");
 	ck_assert_int_eq(rs_number(&s, "HLEN " PRE), 4);
 	ALL("end", "7");
 	IS("none");
@@ -865,7 +920,7 @@ START_TEST(a_snapshot_of_variables_that_are_gone)
 	begin_all();
 	fill_var();
 	VARIABLE("1", "1", "1", "");
-	IS("ok|\x06");
+	IS("ok:ok:\x06");
 	ALL("begin", "1");
 	BEGINS("ok|");
 	rs_do(&s, "HDEL " VAR " b");
@@ -974,7 +1029,7 @@ static const double addends[] = { 0,
 static evc_status
 status_of(void)
 {
-	const char *word = evc__reply_word(last);
+	const char *word = evc__reply_word(evc__operation_answer(last, 0));
 
 	ck_assert_msg(word != NULL, "%s", answer());
 	if (strcmp(word, "ok") == 0)
@@ -1002,7 +1057,7 @@ check_same(struct variables *v, const char *what, size_t i, size_t k)
 		      answer());
 	if (st < 0)
 		return;
-	theirs = evc__reply_bytes(last, 1, &n);
+	theirs = evc__reply_bytes(evc__operation_answer(last, 0), 1, &n);
 	ck_assert_ptr_nonnull(theirs);
 	ck_assert_msg(n == mine.size && memcmp(theirs, mine.data, n) == 0,
 		      "%s %zu %zu: %zu bytes %02x%02x%02x.., not %zu bytes"
@@ -1302,7 +1357,7 @@ END_TEST
 
 RS_MAIN("redis/scripts", taking, taking_it_fresh, staying, releasing, a_life,
 	fencing, sending, sending_what_was_read, sending_is_refused,
-	single_operations,
+	single_operations, several_operations,
 	variables_that_are_gone, all_of_them, a_snapshot,
 	a_snapshot_of_variables_that_are_gone, sums_are_the_same,
 	comparisons_are_the_same, other_types, other_contents,

@@ -28,6 +28,15 @@ evc__operation_add(struct redis_args *a, uint64_t seq,
 	evc__args_add(a, u->value.data, compares ? u->value.size : 0);
 }
 
+const redisReply *
+evc__operation_answer(const redisReply *r, size_t i)
+{
+	return evc__reply_is(r, "ok") && 1 + i < r->elements &&
+			       evc__reply_word(r->element[1 + i]) != NULL ?
+		       r->element[1 + i] :
+		       NULL;
+}
+
 evc_status
 evc__operation_check_value(const char *name, const evc_value *v)
 {

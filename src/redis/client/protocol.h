@@ -172,14 +172,14 @@ enum redis_script {
 	   ok [INDEX WHY]... (results that failed; WHY "": a read does not
 	   hold) | gone | fenced */
 	SCRIPT_SEND,
-	/* An operation on a variable: KEYS gen OWNER var count seqs pre; ARGV G
-	   OWNER-VALUE asker seq op name a b.  OWNER: the node's lease or
-	   coord, which has to have that value.  op 1 add (a: number as a text),
-	   2 set (a), 3 get, 4 compare (a: expected) and set (b).  The same
-	   asker and seq get the same answer.  A smaller seq, here and in SEND
-	   and REPLACE, is an error and does nothing.
-	   ok VALUE (bytes; of 1 and 3) | none | other | number (no number) |
-	   gone | fenced */
+	/* Operations on variables, in their order: KEYS gen OWNER var count seqs
+	   pre; ARGV G OWNER-VALUE, and for each: asker seq op name a b.  OWNER:
+	   the node's lease or coord, which has to have that value.  op 1 add
+	   (a: number as a text), 2 set (a), 3 get, 4 compare (a: expected) and
+	   set (b).  The same asker and seq get the same answer.  A smaller seq,
+	   here and in SEND and REPLACE, is an error and does nothing.
+	   ok ANSWER... | gone | fenced; each ANSWER is an array: ok VALUE
+	   (bytes; of 1 and 3) | none | other | number (no number) */
 	SCRIPT_VARIABLE,
 	/* A snapshot: KEYS gen coord var count pre seqs; ARGV G id do n count.
 	   counts: the numbers alone.  begin: set the mark "G n", and read some

@@ -200,11 +200,14 @@ bool evc__reply_is_error(const redisReply *r, const char *prefix);
 
 /* ---- operation.c: an operation on a variable ---- */
 
-/* Add the arguments of SCRIPT_VARIABLE from seq on.  u has to stay until the
-   script is sent. */
+/* Add the arguments of an operation of SCRIPT_VARIABLE from seq on.  u has to
+   stay until the script is sent. */
 void evc__operation_add(struct redis_args *a, uint64_t seq,
 			const evc_engine_update *u);
-/* Read the answer, other than "gone" and "fenced": the value stays in r. */
+/* The answer to operation i in the answer of SCRIPT_VARIABLE; NULL: there is
+   none. */
+const redisReply *evc__operation_answer(const redisReply *r, size_t i);
+/* Read such an answer: the value stays in r. */
 evc_status evc__operation_read(const evc_engine_update *u, const redisReply *r,
 			       evc_engine_answer *ret);
 /* Check the bytes of a variable. */

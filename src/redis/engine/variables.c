@@ -72,7 +72,9 @@ answer_question(struct redis_engine *e, const redisReply *r)
 
 	e->questions.current = NULL;
 	e->questions.doubt = false;
-	if (evc__reply_word(r) == NULL) {
+	if (evc__reply_word(r) == NULL ||
+	    (q->update.op <= EVC_VARIABLE_COMPARE_SET &&
+	     evc__operation_answer(r, 0) == NULL)) {
 		evc__question_error(q, r);
 		return;
 	}
@@ -88,7 +90,8 @@ answer_question(struct redis_engine *e, const redisReply *r)
 	if (q->update.op == EVC_VARIABLE_COUNTS)
 		a.status = read_counts(r, &a);
 	else
-		a.status = evc__operation_read(&q->update, r, &a);
+		a.status = evc__operation_read(
+			&q->update, evc__operation_answer(r, 0), &a);
 	a.text = a.status < 0 ? evc_last_error() : NULL;
 	q->done(q, &a);
 }

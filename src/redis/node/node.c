@@ -78,6 +78,9 @@ turn_session(struct node *n, struct session *s)
 		evc__node_end(s, "has lost its lease");
 	if (session_says(s))
 		evc__node_send(s);
+	if (s->ask_soon)
+		evc__node_ask_resume(s);
+	s->ask_soon = false;
 	if (s->state == SESSION_SAYING)
 		evc__node_last_word(s);
 	if (s->state != SESSION_OVER)

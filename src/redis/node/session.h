@@ -97,6 +97,9 @@ struct session {
 	bool linked;        /* both connections are there, and so is the
 			       lease */
 	bool reset;         /* the last answers were asked for */
+	bool ask_soon;      /* a question has come in this turn */
+	unsigned asking;    /* scripts with questions, without an answer */
+	unsigned ask_from;  /* index of the worker that is asked for first */
 	struct ev_timer back; /* worker.c: the next look at jobs that wait */
 	struct lease lease;
 	struct inbox inbox;

@@ -1,16 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Questions of functions about variables.  A question goes to the server, and
- * its answer to the worker, which waits.  The question is sent after the
- * updates of the worker's former functions are made.  After a lost connection
- * the question is sent again with its number, and the server gives the same
- * answer.
- * Called by: sink.c, send.c, lease.c, end.c.
+ * its answer to the worker, which waits.  The questions of several workers go
+ * together: one turn of the loop is one script, and under load one round trip
+ * is.  A question is sent after the updates of the worker's former functions
+ * are made.  After a lost connection the question is sent again with its
+ * number, and the server gives the same answer.
+ * Called by: sink.c, send.c, lease.c, end.c, node.c.
  * Locks: none; loop thread only.
  */
 #include "redis/node/node.h"
 
 #include <math.h>
+
+#define ASKED_MOST 64
+#define ASKED_BYTES ((size_t)1 << 20)
+/* Scripts without an answer.  A second script takes the questions of workers
+   that come while the first is under way. */
+#define UNDER_WAY 2
 
 struct question {
 	struct session *session;
@@ -43,35 +50,43 @@ evc__node_ask_drop(struct local_worker *w)
 		free_question(q);
 }
 
+/* Questions in one script. */
+struct asked {
+	struct session *session;
+	unsigned n;
+	struct question *at[ASKED_MOST];
+};
+
 /* ---- answers ---- */
 
+/* r: the answer of the script. */
 static evc_status
-read_answer(const struct question *q, const redisReply *r,
+read_answer(const struct question *q, const redisReply *r, unsigned i,
 	    evc_engine_answer *ret)
 {
-	if (evc__reply_word(r) == NULL)
-		return evc_refuse(evc__reply_is_error(r, "OOM")
-					  ? -EVC_RESOURCE_EXHAUSTED
-					  : -EVC_UNAVAILABLE,
-				  "%s", evc__reply_why(r));
+	const redisReply *mine = evc__operation_answer(r, i);
+
+	if (mine != NULL)
+		return evc__operation_read(&q->update, mine, ret);
 	if (evc__reply_is(r, "fenced"))
 		return evc_refuse(-EVC_UNAVAILABLE,
 				  "the lease of this node is over");
 	if (evc__reply_is(r, "gone"))
 		return evc_refuse(-EVC_UNAVAILABLE,
 				  "the server has lost variables");
-	return evc__operation_read(&q->update, r, ret);
+	return evc_refuse(evc__reply_is_error(r, "OOM")
+				  ? -EVC_RESOURCE_EXHAUSTED
+				  : -EVC_UNAVAILABLE,
+			  "%s", evc__reply_why(r));
 }
 
 static void
-on_answer(const redisReply *r, void *arg)
+answer_one(struct question *q, const redisReply *r, unsigned i)
 {
-	struct question *q = arg;
 	struct session *s = q->session;
 	struct local_worker *w = q->worker;
 	evc_engine_answer a = { .status = 0 };
 
-	s->pending--;
 	q->sent = false;
 	/* The question is sent again after the next `up`. */
 	if (r == NULL && w != NULL)
@@ -79,21 +94,57 @@ on_answer(const redisReply *r, void *arg)
 	if (w != NULL)
 		w->question = NULL;
 	if (r != NULL && w != NULL && s->engine != NULL && session_says(s)) {
-		a.status = read_answer(q, r, &a);
+		a.status = read_answer(q, r, i, &a);
 		a.text = a.status < 0 ? evc_last_error() : NULL;
 		s->node->ops->answer(s->engine, w->index, &a);
 	}
 	free_question(q);
 }
 
+static void
+on_answers(const redisReply *r, void *arg)
+{
+	struct asked *all = arg;
+	struct session *s = all->session;
+	unsigned i;
+
+	s->pending--;
+	s->asking--;
+	for (i = 0; i < all->n; i++)
+		answer_one(all->at[i], r, i);
+	sync_free(all);
+	if (r != NULL && session_says(s))
+		evc__node_ask_resume(s);
+}
+
 /* ---- questions ---- */
 
-static void
-send_question(struct question *q)
+/* Take the questions that need not wait, from another worker on each time. */
+static size_t
+take_questions(struct session *s, struct asked *ret)
 {
-	struct session *s = q->session;
+	unsigned i, n = s->node->n_workers, from = s->ask_from;
+	size_t bytes = 0;
+
+	for (i = 0; i < n && ret->n < ASKED_MOST && bytes < ASKED_BYTES; i++) {
+		struct local_worker *w = &s->workers[(from + i) % n];
+		struct question *q = w->question;
+
+		if (q == NULL || q->sent || w->n_deals > 0)
+			continue;
+		ret->at[ret->n++] = q;
+		bytes += q->update.value.size + q->update.expected.size;
+		s->ask_from = (w->index + 1) % n;
+	}
+	return ret->n;
+}
+
+static bool
+send_questions(struct session *s, struct asked *all)
+{
 	struct node *n = s->node;
 	struct redis_args a = { 0 };
+	unsigned i;
 
 	evc__args_key(&a, &n->address, "gen");
 	evc__args_key(&a, &n->address, "lease:%s", n->name);
@@ -103,13 +154,47 @@ send_question(struct question *q)
 	evc__args_key(&a, &n->address, "pre");
 	evc__args_text(&a, s->gen);
 	evc__args_text(&a, s->stamp);
-	evc__args_fmt(&a, "%s.%llu.%u", n->name, (unsigned long long)s->inc,
-		      q->worker->index);
-	evc__operation_add(&a, q->seq, &q->update);
-	q->sent = evc__node_script(s, SCRIPT_VARIABLE, 6, on_answer, q, &a);
-	/* Without memory no later event would send the question. */
-	if (!q->sent && evc__redis_client_is_up(n->client))
+	for (i = 0; i < all->n; i++) {
+		evc__args_fmt(&a, "%s.%llu.%u", n->name,
+			      (unsigned long long)s->inc,
+			      all->at[i]->worker->index);
+		evc__operation_add(&a, all->at[i]->seq, &all->at[i]->update);
+	}
+	return evc__node_script(s, SCRIPT_VARIABLE, 6, on_answers, all, &a);
+}
+
+static bool
+ask_more(struct session *s)
+{
+	struct asked *all = sync_alloc(1, sizeof *all);
+	bool sent;
+	unsigned i;
+
+	if (all == NULL) {
 		evc__node_no_memory(s);
+		return false;
+	}
+	all->session = s;
+	sent = take_questions(s, all) > 0 && send_questions(s, all);
+	if (sent) {
+		s->asking++;
+		for (i = 0; i < all->n; i++)
+			all->at[i]->sent = true;
+		return true;
+	}
+	/* Without memory no later event would send the questions. */
+	if (all->n > 0 && evc__redis_client_is_up(s->node->client))
+		evc__node_no_memory(s);
+	sync_free(all);
+	return false;
+}
+
+void
+evc__node_ask_resume(struct session *s)
+{
+	while (s->linked && session_says(s) &&
+	       s->asking < UNDER_WAY && ask_more(s))
+		;
 }
 
 static bool
@@ -166,21 +251,6 @@ evc__node_ask(struct local_worker *w, const evc_engine_update *u)
 	w->question = q;
 	if (!s->outbox.used)
 		tell_variables_used(w, u);
-	if (s->linked && w->n_deals == 0)
-		send_question(q);
+	s->ask_soon = true;
 	return EVC_ENGINE_LATER;
-}
-
-void
-evc__node_ask_resume(struct session *s)
-{
-	unsigned i;
-
-	for (i = 0; s->linked && i < s->node->n_workers; i++) {
-		struct local_worker *w = &s->workers[i];
-
-		if (w->question != NULL && !w->question->sent &&
-		    w->n_deals == 0)
-			send_question(w->question);
-	}
 }
