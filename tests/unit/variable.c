@@ -731,6 +731,198 @@ START_TEST(nothing_comes_back_as_nothing)
 }
 END_TEST
 
+/* ---- as a list, and as they come ---- */
+
+/* The same bytes, for a function that takes them. */
+static evc_value
+copy_of(const evc_value *v)
+{
+	evc_value copy = { NULL, v->size };
+
+	if (v->size > 0)
+		copy.data = memcpy(malloc(v->size), v->data, v->size);
+	return copy;
+}
+
+static void
+check_list(const struct variable_list *l)
+{
+	struct variable_list is;
+	size_t i;
+
+	OK(evc__variables_list(&vars, &is));
+	ck_assert_uint_eq(l->n, is.n);
+	for (i = 0; i < is.n; i++) {
+		ck_assert_str_eq(l->entries[i].name, is.entries[i].name);
+		ck_assert_uint_eq(l->entries[i].value.size,
+				  is.entries[i].value.size);
+		ck_assert_mem_eq(l->entries[i].value.data,
+				 is.entries[i].value.data,
+				 is.entries[i].value.size);
+	}
+	evc__variables_list_free(&is);
+}
+
+START_TEST(it_comes_back_as_a_list)
+{
+	struct variable_list l;
+	evc_value v = all();
+
+	OK(evc__variables_read(&v, &l));
+	ck_assert_uint_eq(l.n, 0);
+	evc__variables_list_free(&l);
+	fill();
+	evc__variables_finished(&vars, 41);
+	v = all();
+	OK(evc__variables_read(&v, &l));
+	ck_assert_ptr_null(v.data);
+	ck_assert_uint_eq(l.finished, evc__variables_n_finished(&vars));
+	check_list(&l);
+	evc__variables_list_free(&l);
+}
+END_TEST
+
+static void
+pile_one(struct pile *p, const char *name, const void *bytes, size_t n)
+{
+	const evc_engine_entry e = { name, { bytes, n } };
+
+	OK(evc__pile_add(p, &e, 1));
+}
+
+/* Many, in several blocks; each a second time, a part of them with other values
+   or removed; and a large one. */
+static void
+pile_up(struct pile *p)
+{
+	enum { MANY = 100000, LARGE = 3 << 20 };
+	unsigned char *large = malloc(LARGE);
+	char name[32];
+	int i, again;
+
+	memset(large, 'x', LARGE);
+	memcpy(large, "\xc6\x00\x2f\xff\xfb", 5);
+	for (again = 0; again < 2; again++)
+		for (i = 0; i < MANY; i++) {
+			snprintf(name, sizeof(name), "v%d", i);
+			if (again == 1 && i % 3 == 0)
+				pile_one(p, name, NULL, 0);
+			else
+				pile_one(p, name,
+					 again == 1 && i % 3 == 1 ? "\x07"
+								  : "\x01",
+					 1);
+			if (again == 0 && i == MANY / 2)
+				pile_one(p, "large", large, LARGE);
+		}
+	for (i = 0; i < MANY; i++) {
+		snprintf(name, sizeof(name), "v%d", i);
+		if (i % 3 != 0)
+			SET(name, "i", i % 3 == 1 ? 7 : 1);
+	}
+	OK(set("large", &(evc_value){ large, LARGE }));
+	free(large);
+}
+
+START_TEST(the_last_of_a_name_counts)
+{
+	struct pile p = { .n = 0 };
+	struct variable_list l;
+	evc_value *parts, v = { NULL, 0 };
+	size_t n, i;
+	char *to;
+
+	pile_up(&p);
+	OK(evc__pile_settle(&p));
+	OK(evc__pile_parts(&p, 42, &parts, &n));
+	for (i = 0; i < n; i++)
+		v.size += parts[i].size;
+	v.data = to = malloc(v.size);
+	for (i = 0; i < n; i++) {
+		memcpy(to, parts[i].data, parts[i].size);
+		to += parts[i].size;
+	}
+	free(parts);
+	OK(evc__pile_list(&p, &l));
+	evc__variables_sort(&l);
+	check_list(&l);
+	evc__variables_list_free(&l);
+	evc__pile_free(&p);
+	/* And its parts are a file. */
+	OK(evc__variables_read(&v, &l));
+	ck_assert_uint_eq(l.finished, 42);
+	evc__variables_sort(&l);
+	check_list(&l);
+	evc__variables_list_free(&l);
+}
+END_TEST
+
+START_TEST(nothing_in_a_pile)
+{
+	const evc_engine_entry none = { "gone", { NULL, 0 } };
+	const evc_engine_entry bad[] = { { "", { "\x01", 1 } },
+					 { "x", { "\xc1", 1 } } };
+	struct pile p = { .n = 0 };
+	struct variable_list l;
+	evc_value *parts;
+	size_t n;
+
+	OK(evc__pile_add(&p, &none, 1));
+	REFUSED(EVC_INVALID_ARGUMENT, evc__pile_add(&p, &bad[0], 1));
+	REFUSED(EVC_INVALID_ARGUMENT, evc__pile_add(&p, &bad[1], 1));
+	OK(evc__pile_settle(&p));
+	ck_assert_uint_eq(p.n, 0);
+	OK(evc__pile_parts(&p, 0, &parts, &n));
+	free(parts);
+	OK(evc__pile_list(&p, &l));
+	ck_assert_uint_eq(l.n, 0);
+	evc__pile_free(&p);
+}
+END_TEST
+
+START_TEST(without_memory_nothing_is_piled)
+{
+	struct pile p = { .n = 0 };
+	const evc_engine_entry one = { "x", { "\x01", 1 } };
+	struct variable_list l;
+	evc_value *parts, v, copy;
+	int nth, h;
+	size_t n;
+	evc_status st;
+
+	seam_fail("alloc", NULL, 1, ENOMEM);
+	REFUSED(EVC_RESOURCE_EXHAUSTED, evc__pile_add(&p, &one, 1));
+	seam_reset();
+	OK(evc__pile_add(&p, &one, 1));
+	seam_fail("alloc", NULL, 1, ENOMEM);
+	REFUSED(EVC_RESOURCE_EXHAUSTED, evc__pile_settle(&p));
+	seam_reset();
+	OK(evc__pile_settle(&p));
+	seam_fail("alloc", NULL, 1, ENOMEM);
+	REFUSED(EVC_RESOURCE_EXHAUSTED, evc__pile_parts(&p, 0, &parts, &n));
+	seam_reset();
+	seam_fail("alloc", NULL, 1, ENOMEM);
+	REFUSED(EVC_RESOURCE_EXHAUSTED, evc__pile_list(&p, &l));
+	seam_reset();
+	evc__pile_free(&p);
+	fill();
+	v = all();
+	for (nth = 1;; nth++) {
+		copy = copy_of(&v);
+		h = seam_fail("alloc", NULL, nth, ENOMEM);
+		st = evc__variables_read(&copy, &l);
+		if (seam_arrivals(h) < nth)
+			break;
+		seam_reset();
+		ck_assert_int_eq(st, -EVC_RESOURCE_EXHAUSTED);
+	}
+	OK(st);
+	ck_assert_int_ge(nth, 3);
+	evc__variables_list_free(&l);
+	evc_value_free(&v);
+}
+END_TEST
+
 /* What cannot have come from a pack. */
 static evc_value
 broken(int i)
@@ -812,18 +1004,20 @@ broken(int i)
 START_TEST(what_is_broken_changes_nothing)
 {
 	evc_value before, v = broken(_i);
+	struct variable_list l;
 
 	fill();
 	before = all();
 	REFUSED(EVC_INVALID_ARGUMENT, evc__variables_unpack(&vars, &v));
 	UNCHANGED(before);
 	evc_value_free(&before);
-	evc_value_free(&v);
+	REFUSED(EVC_INVALID_ARGUMENT, evc__variables_read(&v, &l));
 }
 END_TEST
 
 START_TEST(what_is_cut_changes_nothing)
 {
+	struct variable_list l;
 	evc_value before, cut;
 	size_t i;
 
@@ -836,7 +1030,7 @@ START_TEST(what_is_cut_changes_nothing)
 		REFUSED(EVC_INVALID_ARGUMENT,
 			evc__variables_unpack(&vars, &cut));
 		UNCHANGED(before);
-		evc_value_free(&cut);
+		REFUSED(EVC_INVALID_ARGUMENT, evc__variables_read(&cut, &l));
 	}
 	evc_value_free(&before);
 }
@@ -1001,6 +1195,8 @@ T_MAIN("variable", setup, teardown,
        T_ONCE(a_table_that_cannot_grow_works_on),
        T_ONCE(it_comes_back_as_it_was),
        T_ONCE(nothing_comes_back_as_nothing),
+       T_ONCE(it_comes_back_as_a_list), T_ONCE(the_last_of_a_name_counts),
+       T_ONCE(nothing_in_a_pile), T_ONCE(without_memory_nothing_is_piled),
        T_TIMES(what_is_broken_changes_nothing, 17),
        T_ONCE(what_is_cut_changes_nothing),
        T_ONCE(without_memory_it_is_not_packed),

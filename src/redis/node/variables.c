@@ -50,8 +50,8 @@ evc__node_ask_drop(struct local_worker *w)
 		free_question(q);
 }
 
-/* Questions in one script. */
-struct asked {
+/* The questions of one script. */
+struct questions_sent {
 	struct session *session;
 	unsigned n;
 	struct question *at[ASKED_MOST];
@@ -104,7 +104,7 @@ answer_one(struct question *q, const redisReply *r, unsigned i)
 static void
 on_answers(const redisReply *r, void *arg)
 {
-	struct asked *all = arg;
+	struct questions_sent *all = arg;
 	struct session *s = all->session;
 	unsigned i;
 
@@ -121,7 +121,7 @@ on_answers(const redisReply *r, void *arg)
 
 /* Take the questions that need not wait, from another worker on each time. */
 static size_t
-take_questions(struct session *s, struct asked *ret)
+take_questions(struct session *s, struct questions_sent *ret)
 {
 	unsigned i, n = s->node->n_workers, from = s->ask_from;
 	size_t bytes = 0;
@@ -140,7 +140,7 @@ take_questions(struct session *s, struct asked *ret)
 }
 
 static bool
-send_questions(struct session *s, struct asked *all)
+send_questions(struct session *s, struct questions_sent *all)
 {
 	struct node *n = s->node;
 	struct redis_args a = { 0 };
@@ -166,7 +166,7 @@ send_questions(struct session *s, struct asked *all)
 static bool
 ask_more(struct session *s)
 {
-	struct asked *all = sync_alloc(1, sizeof *all);
+	struct questions_sent *all = sync_alloc(1, sizeof *all);
 	bool sent;
 	unsigned i;
 
