@@ -474,7 +474,7 @@ START_TEST(variables_that_are_too_deep)
 		if (want < 0)
 			HAS(evc_last_error(), "variable x holds");
 	}
-	rs_do(rg.server, "HDEL %s x", key);
+	rs_do(rg.server, "HSET %s x %b", key, "\x05", (size_t)1);
 	OK(evc_cluster_save(on.cl, NULL));
 	rs_unlink(rg.server);
 	rig_close();
