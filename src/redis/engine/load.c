@@ -12,7 +12,7 @@
 
 /* The server needs about a millisecond for a piece of these limits. */
 #define COUNT_MOST 500
-#define BYTES_MOST ((size_t)256 << 10)
+#define PIECE_BYTES ((size_t)256 << 10)
 
 void
 evc__load_anew(struct redis_engine *e)
@@ -45,7 +45,7 @@ add_entries(struct redis_engine *e, struct redis_args *a,
 
 	e->load.n_filled = 0;
 	for (i = e->load.at; i < q->n_entries && i - e->load.at < COUNT_MOST &&
-			     bytes < BYTES_MOST; i++) {
+			     bytes < PIECE_BYTES; i++) {
 		const evc_engine_entry *x = &q->entries[i];
 
 		if (evc_value_type(&x->value) == EVC_VALUE_NIL)

@@ -25,7 +25,7 @@
 /* The server needs about a millisecond for a piece of these limits. */
 #define COUNT_FIRST 32
 #define COUNT_MOST 500
-#define BYTES_MOST ((size_t)256 << 10)
+#define PIECE_BYTES ((size_t)256 << 10)
 
 static evc_engine_question *
 take_first(struct snapshots *s)
@@ -177,8 +177,8 @@ note_size(struct snapshots *s, const redisReply *list)
 	for (i = 0; i < list->elements; i++)
 		bytes += list->element[i]->len;
 	most = s->count < COUNT_MOST / 2 ? s->count * 2 : COUNT_MOST;
-	if (bytes > BYTES_MOST)
-		most = (unsigned)(s->count * BYTES_MOST / bytes);
+	if (bytes > PIECE_BYTES)
+		most = (unsigned)(s->count * PIECE_BYTES / bytes);
 	s->count = most > 0 ? most : 1;
 }
 
