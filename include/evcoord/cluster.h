@@ -762,6 +762,62 @@ EVC_API evc_status
 evc_variable_compare_set(evc_cluster *cluster, const char *name,
 			 const evc_value *expected, const evc_value *value);
 
+/*
+ * Set a variable to a vector: all its elements, in their order.  The vector has
+ * doubles if the elements are doubles, else floats.  As evc_variable_set with a
+ * value of evc_pack "E"; evc_variable_get reads the whole vector, for
+ * evc_value_elements.
+ *
+ * Thread:    any.
+ * Ownership: name and elements are copied.
+ * Returns:   0; -EVC_INVALID_ARGUMENT, also for elements with `at` or `from`;
+ *            -EVC_RESOURCE_EXHAUSTED.
+ * Since:     0.2
+ */
+EVC_API evc_status
+evc_vector_set(evc_cluster *cluster, const char *name,
+	       const evc_elements *elements);
+
+/*
+ * Add to elements of a vector, all of them or none.  A place that comes twice
+ * in elements->at is added to twice.
+ *
+ * Thread:    any.
+ * Ownership: name and elements are copied.
+ * Returns:   0; -EVC_INVALID_ARGUMENT, also for a number that is not finite,
+ *            for a sum that would not be, for a variable that is no vector, and
+ *            for a place where the vector has no element; -EVC_OUT_OF_RANGE for
+ *            a place where no vector has one; -EVC_RESOURCE_EXHAUSTED.
+ * Since:     0.2
+ */
+EVC_API evc_status
+evc_vector_add(evc_cluster *cluster, const char *name,
+	       const evc_elements *elements);
+
+/*
+ * Read elements of a vector: a range, or those at to->at, at one moment.
+ *
+ * Thread:    any.
+ * Ownership: the numbers are copied to to->doubles or to->floats.
+ * Returns:   0; -EVC_NOT_FOUND; -EVC_INVALID_ARGUMENT, also for a variable that
+ *            is no vector; -EVC_OUT_OF_RANGE when the vector has no element at
+ *            one of the places, and nothing is copied; -EVC_RESOURCE_EXHAUSTED.
+ * Since:     0.2
+ */
+EVC_API evc_status
+evc_vector_get(evc_cluster *cluster, const char *name, const evc_elements *to);
+
+/*
+ * Read the number of elements of a vector.
+ *
+ * Thread:    any.
+ * Ownership: nothing changes hands.
+ * Returns:   as evc_vector_get.
+ * Since:     0.2
+ */
+EVC_API evc_status
+evc_vector_size(evc_cluster *cluster, const char *name, size_t *ret_n);
+
 /* Called with each variable of a walk; name and value are valid during the
    call.  false ends the walk. */
 typedef bool evc_variable_fn(const char *name, const evc_value *value,

@@ -25,6 +25,8 @@
  *   R        evc_remote *const *, size_t: -
  *            an array of remotes
  *   w        const evc_per_worker *       evc_local **, in a function alone
+ *   E        const evc_elements *:        - (evc_value_elements reads it)
+ *            a vector
  *   [ ]      an array of the formats      the same; "..." before the ] says
  *            inside                       that there may be more elements
  *   { }      a map of KEY:TYPE; the KEY   the same; KEY?:TYPE may be missing,
@@ -62,6 +64,25 @@ typedef struct evc_value {
 	size_t size;
 } evc_value;
 
+/*
+ * Elements of a vector, in the program's memory: n numbers, doubles or floats.
+ * A vector is a value of many numbers that stand side by side as bytes; it may
+ * be an argument, a result, a part of other values, or a variable, whose
+ * elements are then read and added to in their places (evc_vector_add).
+ * A double becomes a float, and back, wherever the two kinds meet.
+ */
+typedef struct evc_elements {
+	double *doubles;    /* the numbers here, and floats is NULL; calls that
+			       set or add write nothing here */
+	float *floats;      /* or here, and doubles is NULL */
+	size_t n;           /* how many */
+	size_t from;        /* the place of the first in the vector, 0 ...: the
+			       others follow */
+	const uint32_t *at; /* the place of each, in any order; NULL: they
+			       follow each other, from `from` on */
+	uint64_t reserved_[4]; /* 0 */
+} evc_elements;
+
 /* The type of a value: evc_value_type */
 enum {
 	EVC_VALUE_NIL = 1,
@@ -73,7 +94,8 @@ enum {
 	EVC_VALUE_ARRAY = 7,
 	EVC_VALUE_MAP = 8,
 	EVC_VALUE_REMOTE = 9,     /* an evc_remote stands for its result */
-	EVC_VALUE_PER_WORKER = 10 /* an evc_per_worker */
+	EVC_VALUE_PER_WORKER = 10, /* an evc_per_worker */
+	EVC_VALUE_VECTOR = 11      /* doubles or floats, as evc_elements */
 };
 
 /*
@@ -85,9 +107,10 @@ enum {
  *            keeps nothing alive: the remote or per-worker value must still
  *            exist when the packed value is scheduled or fetched.
  * Returns:   0; -EVC_INVALID_ARGUMENT for a wrong format, for one deeper than
- *            EVC_VALUE_DEPTH, for "v" with bytes that are no value, and for
- *            NULL in place of a remote or of the bytes or remotes of a count
- *            that is not 0;
+ *            EVC_VALUE_DEPTH, for "v" with bytes that are no value, for "E"
+ *            with elements that are not a whole vector (`from` is 0, `at` is
+ *            NULL), and for NULL in place of a remote or of the bytes or
+ *            remotes of a count that is not 0;
  *            -EVC_FAILED_PRECONDITION for a remote of a fork child's parent;
  *            -EVC_RESOURCE_EXHAUSTED.
  * Since:     0.1
@@ -158,7 +181,7 @@ EVC_API unsigned
 evc_value_type(const evc_value *value);
 
 /*
- * The number of elements of an array, or of entries of a map.
+ * The number of elements of an array or a vector, or of entries of a map.
  *
  * Thread:    any.
  * Ownership: nothing changes hands.
@@ -196,6 +219,19 @@ evc_value_at(const evc_value *value, size_t index, evc_value *ret_element);
 EVC_API bool
 evc_value_next(const evc_value *value, size_t *at, evc_value *ret_key,
 	       evc_value *ret_element);
+
+/*
+ * Copy elements of a vector: of a range, or those at `at`.
+ *
+ * Thread:    any.
+ * Ownership: the numbers are copied to to->doubles or to->floats.
+ * Returns:   0; -EVC_INVALID_ARGUMENT when the value is no vector, or `to` is
+ *            wrong; -EVC_OUT_OF_RANGE when the vector has no element at one of
+ *            the places, and nothing is copied.
+ * Since:     0.2
+ */
+EVC_API evc_status
+evc_value_elements(const evc_value *vector, const evc_elements *to);
 
 /*
  * Write a value as text, as JSON where that can be, for logs and for people.

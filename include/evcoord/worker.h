@@ -275,6 +275,83 @@ evc_exec_variable_compare_set(evc_exec *x, const char *name,
 			      const evc_value *expected,
 			      const evc_value *value);
 
+/* ---- the cluster's variables that are vectors ---- */
+
+/*
+ * Set a variable to a vector: all its elements, in their order.  The vector has
+ * doubles if the elements are doubles, else floats.  As evc_exec_variable_set
+ * with a value of evc_pack "E".
+ *
+ * Thread:    the function's.
+ * Ownership: name and elements are copied.
+ * Returns:   0; -EVC_INVALID_ARGUMENT, also for elements with `at` or `from`;
+ *            else as evc_exec_variable_set.
+ * Since:     0.2
+ */
+EVC_API evc_status
+evc_exec_vector_set(evc_exec *x, const char *name,
+		    const evc_elements *elements);
+
+/*
+ * Add to elements of a vector, all of them or none.  A place that comes twice
+ * in elements->at is added to twice.  As evc_exec_variable_add without ret_now:
+ * in a transactional function the addition reads nothing, and is made when the
+ * function has succeeded; if the addition is impossible then, the function has
+ * failed with EVC_INVALID_ARGUMENT.
+ *
+ * Thread:    the function's.
+ * Ownership: name and elements are copied.
+ * Returns:   0; -EVC_INVALID_ARGUMENT, also for a number that is not finite,
+ *            for a sum that would not be, for a variable that is no vector, and
+ *            for a place where the vector has no element;
+ *            -EVC_OUT_OF_RANGE for a place where no vector has one; else as
+ *            evc_exec_variable_set.
+ * Since:     0.2
+ */
+EVC_API evc_status
+evc_exec_vector_add(evc_exec *x, const char *name,
+		    const evc_elements *elements);
+
+/*
+ * Read elements of a vector, as evc_exec_variable_get: a transactional function
+ * sees its own additions, and runs again if one of these elements has changed
+ * when it ends.
+ *
+ * Thread:    the function's.
+ * Ownership: the numbers are copied to to->doubles or to->floats.
+ * Returns:   0; -EVC_NOT_FOUND; -EVC_INVALID_ARGUMENT, also for a variable that
+ *            is no vector; -EVC_OUT_OF_RANGE when the vector has no element at
+ *            one of the places, and nothing is copied; else as
+ *            evc_exec_variable_get.
+ * Since:     0.2
+ */
+EVC_API evc_status
+evc_exec_vector_get(evc_exec *x, const char *name, const evc_elements *to);
+
+/*
+ * Read elements of a vector, unchecked, as evc_exec_variable_get_loose: for the
+ * parameters of a model, which other functions change all the time.
+ *
+ * Thread:    the function's.
+ * Ownership: the numbers are copied to to->doubles or to->floats.
+ * Returns:   as evc_exec_vector_get.
+ * Since:     0.2
+ */
+EVC_API evc_status
+evc_exec_vector_get_loose(evc_exec *x, const char *name,
+			  const evc_elements *to);
+
+/*
+ * Read the number of elements of a vector, as evc_exec_variable_get.
+ *
+ * Thread:    the function's.
+ * Ownership: nothing changes hands.
+ * Returns:   as evc_exec_vector_get.
+ * Since:     0.2
+ */
+EVC_API evc_status
+evc_exec_vector_size(evc_exec *x, const char *name, size_t *ret_n);
+
 /* ---- datasets and per-worker values ---- */
 
 /*

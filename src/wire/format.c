@@ -59,7 +59,7 @@ check_letter(struct check *k)
 	char c = *k->at, text[48];
 	struct text t = evc__text_in(text, sizeof(text));
 
-	if (strchr(both, c) != NULL || (c == '*' && unpack) ||
+	if (strchr(both, c) != NULL || c == (unpack ? '*' : 'E') ||
 	    (c == 'w' && (k->flags & FORMAT_REFS)) ||
 	    ((c == 'r' || c == 'R') && (k->flags & FORMAT_REFS) && !unpack)) {
 		/* R is an array. */
@@ -68,7 +68,7 @@ check_letter(struct check *k)
 		k->at++;
 		return 0;
 	}
-	if (c == '*' || c == 'r' || c == 'R' || c == 'w')
+	if (c == '*' || c == 'E' || c == 'r' || c == 'R' || c == 'w')
 		evc__text_fmt(&t, "%c cannot stand here", c);
 	else if (c >= ' ' && c <= '~')
 		evc__text_fmt(&t, "%c is no type", c);

@@ -230,7 +230,8 @@ static bool
 is_of_result(unsigned op)
 {
 	return op == EVC_VARIABLE_ADD || op == EVC_VARIABLE_SET ||
-	       op == EVC_VARIABLE_READ || op == EVC_VARIABLE_READ_HASHED;
+	       op == EVC_VARIABLE_READ || op == EVC_VARIABLE_READ_HASHED ||
+	       op == EVC_VARIABLE_VECTOR_ADD || op == EVC_VARIABLE_VECTOR_READ;
 }
 
 /* Read the updates of a result, and the end of the frame. */
@@ -326,7 +327,9 @@ evc__frame_get_variable(const struct frame *f, evc_engine_update *ret)
 
 	*ret = in_update(&in);
 	if (in.wrong == NULL && (ret->op < EVC_VARIABLE_ADD ||
-				 ret->op > EVC_VARIABLE_COMPARE_SET))
+				 ret->op > EVC_VARIABLE_COMPARE_SET) &&
+	    ret->op != EVC_VARIABLE_VECTOR_ADD &&
+	    ret->op != EVC_VARIABLE_VECTOR_GET)
 		in.wrong = "with an unknown operation";
 	return evc__parts_end(&in);
 }

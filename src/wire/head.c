@@ -25,6 +25,7 @@ evc__type_text(unsigned type)
 		[EVC_VALUE_MAP] = "a map",
 		[EVC_VALUE_REMOTE] = "a remote",
 		[EVC_VALUE_PER_WORKER] = "a per-worker value",
+		[EVC_VALUE_VECTOR] = "a vector",
 		[HEAD_FOREIGN] = "an extension",
 	};
 
@@ -63,10 +64,13 @@ set_extension(struct head *h, unsigned char type, uint64_t n)
 {
 	h->ext = type < 0x80 ? type : (int)type - 0x100;
 	h->n = n;
-	h->type = n != EXT_SIZE ? HEAD_FOREIGN :
-		  type == EXT_REMOTE ? EVC_VALUE_REMOTE :
-		  type == EXT_PER_WORKER ? EVC_VALUE_PER_WORKER :
-		  HEAD_FOREIGN;
+	h->type = HEAD_FOREIGN;
+	if (n == EXT_SIZE && (type == EXT_REMOTE || type == EXT_PER_WORKER))
+		h->type = type == EXT_REMOTE ? EVC_VALUE_REMOTE :
+					       EVC_VALUE_PER_WORKER;
+	else if ((type == EXT_DOUBLES && n % sizeof(double) == 0) ||
+		 (type == EXT_FLOATS && n % sizeof(float) == 0))
+		h->type = EVC_VALUE_VECTOR;
 }
 
 /* The first byte says all but the contents. */

@@ -14,7 +14,7 @@
 #include "wire/walk.h"
 
 /* head.type beside EVC_VALUE_...: a foreign extension. */
-#define HEAD_FOREIGN 11
+#define HEAD_FOREIGN 12
 
 struct head {
 	unsigned type;

@@ -12,6 +12,7 @@
 #include "wire/format.h"
 #include "wire/grow.h"
 #include "wire/head.h"
+#include "wire/vector.h"
 
 struct pack {
 	const char *format, *at;
@@ -138,6 +139,21 @@ pack_remotes(struct pack *k, evc_remote *const *r, size_t n)
 }
 
 static evc_status
+pack_vector(struct pack *k, const evc_elements *e)
+{
+	evc_value v;
+	evc_status st = evc__elements_check(e, true);
+
+	if (st == 0)
+		st = evc__elements_vector(e, &v);
+	if (st < 0)
+		return st;
+	grow_add(&k->to, v.data, v.size);
+	evc_value_free(&v);
+	return 0;
+}
+
+static evc_status
 pack_per_worker(struct pack *k, const evc_per_worker *p)
 {
 	uint32_t serial;
@@ -252,6 +268,8 @@ pack_letter(struct pack *k)
 	case 'R':
 		r = va_arg(k->ap, evc_remote *const *);
 		return pack_remotes(k, r, va_arg(k->ap, size_t));
+	case 'E':
+		return pack_vector(k, va_arg(k->ap, const evc_elements *));
 	case 'w':
 		return pack_per_worker(k, va_arg(k->ap,
 						 const evc_per_worker *));

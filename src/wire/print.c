@@ -14,6 +14,7 @@
 
 #include "base/json_write.h"
 #include "wire/head.h"
+#include "wire/vector.h"
 
 #define BINARY_MOST 32 /* bytes shown */
 #define PART 60        /* bytes of a string that are quoted at once */
@@ -125,6 +126,22 @@ print_inside(struct text *to, const evc_value *v, bool map)
 }
 
 static void
+print_vector(struct text *to, const evc_value *v)
+{
+	struct vector x = { .n = 0 };
+	size_t i;
+
+	(void)evc__vector_look(v, &x);
+	evc__text_add(to, "[");
+	for (i = 0; i < x.n; i++) {
+		if (i > 0)
+			evc__text_add(to, ",");
+		print_double(to, vector_number(x.at, x.width, i));
+	}
+	evc__text_add(to, "]");
+}
+
+static void
 print_value(struct text *to, const evc_value *v)
 {
 	const unsigned char *p = value_begin(v);
@@ -157,6 +174,9 @@ print_value(struct text *to, const evc_value *v)
 	case EVC_VALUE_ARRAY:
 	case EVC_VALUE_MAP:
 		print_inside(to, v, h.type == EVC_VALUE_MAP);
+		break;
+	case EVC_VALUE_VECTOR:
+		print_vector(to, v);
 		break;
 	default:
 		evc__walk_ref(p, &h, 0, &r);

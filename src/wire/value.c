@@ -10,6 +10,7 @@
 
 #include "base/sync.h"
 #include "wire/head.h"
+#include "wire/vector.h"
 
 void
 evc_value_free(evc_value *value)
@@ -81,8 +82,13 @@ size_t
 evc_value_count(const evc_value *value)
 {
 	struct head h;
+	struct vector v;
 
-	return head_of(value, &h) && has_elements(&h) ? (size_t)h.n : 0;
+	if (!head_of(value, &h))
+		return 0;
+	if (h.type == EVC_VALUE_VECTOR && evc__vector_look(value, &v))
+		return v.n;
+	return has_elements(&h) ? (size_t)h.n : 0;
 }
 
 /* Cut off the value at *at, and move *at behind it. */
@@ -157,4 +163,32 @@ evc_value_at(const evc_value *value, size_t index, evc_value *ret_element)
 	if (ret_element != NULL)
 		*ret_element = element;
 	return 0;
+}
+
+evc_status
+evc_value_elements(const evc_value *vector, const evc_elements *to)
+{
+	evc_status st = evc_value_check(vector);
+	evc_value places = { NULL, 0 }, some = { NULL, 0 };
+	struct vector from;
+	struct patch p;
+
+	if (st == 0)
+		st = evc__elements_check(to, false);
+	if (st < 0)
+		return st;
+	if (!evc__vector_look(vector, &from))
+		return evc_refuse(-EVC_INVALID_ARGUMENT,
+				  "%s is no vector",
+				  evc__type_text(evc_value_type(vector)));
+	st = evc__patch_make(to, false, &places);
+	if (st == 0)
+		st = evc__patch_read(&places, false, &p);
+	if (st == 0)
+		st = evc__patch_get(&p, &from, NULL, &some);
+	if (st == 0)
+		st = evc__elements_fill(to, &some);
+	evc_value_free(&places);
+	evc_value_free(&some);
+	return st;
 }

@@ -20,6 +20,9 @@
 #define EXT_REMOTE 0x45
 #define EXT_PER_WORKER 0x46
 #define EXT_SIZE 12
+/* A vector: doubles or floats side by side, the lowest byte first. */
+#define EXT_DOUBLES 0x47
+#define EXT_FLOATS 0x48
 #define REF_BYTES 15 /* head (ext8, length, type) and the 12 bytes */
 
 struct walk_ref {

@@ -68,6 +68,12 @@ make_scalar(struct fuzz *f, struct out *o)
 			put_head(o, fuzz_once_in(f, 2) ? 0xd9 : 0xc4, n, 1);
 		put(o, text + k, n);
 		break;
+	case 4:
+		n = fuzz_below(f, sizeof(text) / 8);
+		put_head(o, 0xc7, n * 8, 1);
+		put(o, fuzz_once_in(f, 2) ? "\x47" : "\x48", 1);
+		put(o, text, n * 8);
+		break;
 	case 2:
 		evc__walk_put_ref(ref, fuzz_once_in(f, 3), 1,
 				  fuzz_below(f, 4));
@@ -182,6 +188,7 @@ letter_for(struct fuzz *f, struct format *m, unsigned type)
 		[EVC_VALUE_STRING] = "sS", [EVC_VALUE_BINARY] = "B",
 		[EVC_VALUE_ARRAY] = "v",   [EVC_VALUE_MAP] = "v",
 		[EVC_VALUE_REMOTE] = "v",  [EVC_VALUE_PER_WORKER] = "w",
+		[EVC_VALUE_VECTOR] = "v",
 	};
 	static const char any[] = "nbiuIUdsSBvw*";
 
@@ -279,6 +286,20 @@ by_formats(struct fuzz *f, const evc_value *v)
 /* ---- what all must agree about ---- */
 
 static size_t
+read_elements(struct fuzz *f, const evc_value *v)
+{
+	size_t n = evc_value_count(v), from = fuzz_below(f, n + 1);
+	double some[2];
+	evc_elements e = { .doubles = some, .n = 2, .from = from };
+
+	FUZZ_CHECK(f, n <= v->size / 4);
+	FUZZ_CHECK(f, evc_value_elements(v, &e) ==
+			      (n >= 2 && from <= n - 2 ? 0 :
+							   -EVC_OUT_OF_RANGE));
+	return 0;
+}
+
+static size_t
 one_by_one(struct fuzz *f, const evc_value *v, unsigned depth)
 {
 	size_t at = 0, n = 0, count = evc_value_count(v), last = 0, size = 0;
@@ -287,7 +308,9 @@ one_by_one(struct fuzz *f, const evc_value *v, unsigned depth)
 	const unsigned char *end = v->data;
 	unsigned type = evc_value_type(v);
 
-	FUZZ_CHECK(f, type >= EVC_VALUE_NIL && type <= EVC_VALUE_PER_WORKER);
+	FUZZ_CHECK(f, type >= EVC_VALUE_NIL && type <= EVC_VALUE_VECTOR);
+	if (type == EVC_VALUE_VECTOR)
+		return read_elements(f, v);
 	FUZZ_CHECK(f, depth <= EVC_VALUE_DEPTH);
 	while (evc_value_next(v, &at, &key, &e)) {
 		FUZZ_CHECK(f, at > last && at <= v->size);

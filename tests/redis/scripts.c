@@ -1034,7 +1034,7 @@ status_of(void)
 	ck_assert_msg(word != NULL, "%s", answer());
 	if (strcmp(word, "ok") == 0)
 		return 0;
-	if (strcmp(word, "number") == 0)
+	if (strcmp(word, "number") == 0 || strcmp(word, "sum") == 0)
 		return -EVC_INVALID_ARGUMENT;
 	if (strcmp(word, "other") == 0)
 		return -EVC_ABORTED;

@@ -119,8 +119,24 @@ static const struct {
 	{ -E53 + 1, -1, -E53, false },
 	{ 1e300, 1, 1e300, false },
 	{ 1e300, -1e300, 0, true },
-	{ 1e308, 1e308, INFINITY, false },
+	{ 1e308, 0.7e308, 1.7e308, false },
 };
+
+START_TEST(no_sum_is_infinite)
+{
+	double now = -1;
+
+	SET("x", "d", 1e308);
+	REFUSED(EVC_INVALID_ARGUMENT, add("x", 1e308, &now));
+	HAS(evc_last_error(), "no finite number");
+	ck_assert(now == -1);
+	IS("x", "d", 1e308);
+	SET("x", "d", (double)INFINITY);
+	REFUSED(EVC_INVALID_ARGUMENT, add("x", -1, NULL));
+	SET("x", "d", (double)NAN);
+	REFUSED(EVC_INVALID_ARGUMENT, add("x", 1, NULL));
+}
+END_TEST
 
 START_TEST(sums_are_integers_while_they_can_be)
 {
@@ -1177,7 +1193,7 @@ END_TEST
 T_MAIN("variable", setup, teardown,
        T_TIMES(sums_are_integers_while_they_can_be,
 	       sizeof sums / sizeof sums[0]),
-       T_ONCE(what_is_not_there_is_zero),
+       T_ONCE(no_sum_is_infinite), T_ONCE(what_is_not_there_is_zero),
        T_ONCE(large_integers_are_kept_until_they_are_added_to),
        T_ONCE(what_cannot_be_added_changes_nothing),
        T_ONCE(names_have_1_to_255_bytes),

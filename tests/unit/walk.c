@@ -456,7 +456,9 @@ START_TEST(other_extensions_are_refused)
 		bytes[0] = 0xc7;
 		bytes[1] = EXT_SIZE;
 		bytes[2] = (unsigned char)type;
-		if (type == EXT_REMOTE || type == EXT_PER_WORKER)
+		/* 12 bytes are three floats, too. */
+		if (type == EXT_REMOTE || type == EXT_PER_WORKER ||
+		    type == EXT_FLOATS)
 			OK(evc__value_walk(bytes, REF_BYTES, NULL, NULL));
 		else
 			REFUSED(EVC_INVALID_ARGUMENT,

@@ -99,14 +99,25 @@ enum {
 	   digits */
 	EVC_VARIABLE_READ = 8,
 	EVC_VARIABLE_READ_HASHED = 9,
-	EVC_ENGINE_READ_MOST = 64 /* bytes of a value that is not hashed */
+	EVC_ENGINE_READ_MOST = 64, /* bytes of a value that is not hashed */
+	/* A vector in its places.  `value` says which places, as binary data
+	   in the form of src/wire/vector.h: the places alone (of _GET, _READ),
+	   or with the numbers to be added there */
+	EVC_VARIABLE_VECTOR_ADD = 10,
+	/* The answer is a vector of the elements at those places, or the
+	   vector's size as an integer. */
+	EVC_VARIABLE_VECTOR_GET = 11,
+	/* in a result alone: what was read by _GET.  `expected` is the SHA-1 of
+	   that answer, as of _READ_HASHED; size 0: there were no such
+	   elements */
+	EVC_VARIABLE_VECTOR_READ = 12
 };
 
 typedef struct evc_engine_update {
 	unsigned op;         /* EVC_VARIABLE_... */
 	const char *name;
 	double by;           /* for EVC_VARIABLE_ADD */
-	evc_value value;     /* to be set */
+	evc_value value;     /* to be set; places of a vector */
 	evc_value expected;  /* size 0: the variable must not exist */
 } evc_engine_update;
 
@@ -121,7 +132,7 @@ typedef struct evc_engine_answer {
 	evc_status status;  /* <= 0, as the calls of cluster.h say */
 	const char *text;   /* with < 0: why */
 	double now;         /* for EVC_VARIABLE_ADD */
-	evc_value value;    /* for EVC_VARIABLE_GET */
+	evc_value value;    /* for EVC_VARIABLE_GET, EVC_VARIABLE_VECTOR_GET */
 	/* entries, n_entries: for EVC_VARIABLE_ALL; finished, changes: for
 	   EVC_VARIABLE_ALL and EVC_VARIABLE_COUNTS */
 	const evc_engine_entry *entries;

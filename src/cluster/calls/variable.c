@@ -9,10 +9,9 @@
 
 #include "base/unwind.h"
 
-/* The operation, here or by the engine. */
-static evc_status
-perform_update(evc_cluster *cl, const evc_engine_update *u, double *ret_now,
-	       evc_value *ret_value)
+evc_status
+evc__variable_perform(evc_cluster *cl, const evc_engine_update *u,
+		      double *ret_now, evc_value *ret_value)
 {
 	return cluster_asks(cl) ?
 		       evc__kept_do(cl, u, ret_now, ret_value) :
@@ -31,7 +30,7 @@ change_value(evc_cluster *cl, evc_engine_update *u, const evc_value *value)
 		return evc_refuse(-EVC_INVALID_ARGUMENT,
 				  "there is no value (nil is one of no bytes)");
 	u->value = *value;
-	return perform_update(cl, u, NULL, NULL);
+	return evc__variable_perform(cl, u, NULL, NULL);
 }
 
 evc_status
@@ -43,7 +42,7 @@ evc_variable_add(evc_cluster *cluster, const char *name, double by,
 				.by = by };
 	evc_status st = evc__cluster_check(cluster);
 
-	return st < 0 ? st : perform_update(cluster, &u, ret_now, NULL);
+	return st < 0 ? st : evc__variable_perform(cluster, &u, ret_now, NULL);
 }
 
 evc_status
@@ -60,7 +59,7 @@ evc_variable_get(evc_cluster *cluster, const char *name, evc_value *ret_value)
 	evc_engine_update u = { .op = EVC_VARIABLE_GET, .name = name };
 	evc_status st = evc__cluster_check(cluster);
 
-	return st < 0 ? st : perform_update(cluster, &u, NULL, ret_value);
+	return st < 0 ? st : evc__variable_perform(cluster, &u, NULL, ret_value);
 }
 
 evc_status

@@ -80,6 +80,12 @@ note_finished_of(struct asker *k, const evc_engine_answer *a)
 	k->noted = true;
 }
 
+static bool
+gives_value(const evc_engine_update *u)
+{
+	return u->op == EVC_VARIABLE_GET || u->op == EVC_VARIABLE_VECTOR_GET;
+}
+
 static evc_status
 take_answer(struct asker *k, const evc_engine_answer *a)
 {
@@ -88,7 +94,7 @@ take_answer(struct asker *k, const evc_engine_answer *a)
 	k->now = a->now;
 	k->finished = a->finished;
 	k->changes = a->changes;
-	if (k->q.update.op == EVC_VARIABLE_GET)
+	if (gives_value(&k->q.update))
 		st = evc_value_copy(&k->value, &a->value);
 	else if (k->q.update.op == EVC_VARIABLE_ALL)
 		st = evc__pile_add(k->all, a->entries, a->n_entries);
@@ -216,9 +222,8 @@ evc__kept_do(evc_cluster *cl, const evc_engine_update *u, double *ret_now,
 	struct asker k = { .q.update = *u };
 	evc_status st = evc__variable_check(u);
 
-	if (st == 0 && u->op == EVC_VARIABLE_GET && ret_value == NULL)
-		st = evc_refuse(-EVC_INVALID_ARGUMENT,
-				"there is no place for the value");
+	if (st == 0 && gives_value(u) && ret_value == NULL)
+		st = evc__variable_no_place();
 	if (st < 0)
 		return st;
 	if (ret_value != NULL)

@@ -24,6 +24,9 @@ struct asking {
 /* One operation, as evc__variable_do. */
 evc_status evc__kept_do(evc_cluster *cl, const evc_engine_update *u,
 			double *ret_now, evc_value *ret_value);
+/* One operation of a program, here or by the engine (calls/variable.c). */
+evc_status evc__variable_perform(evc_cluster *cl, const evc_engine_update *u,
+				 double *ret_now, evc_value *ret_value);
 /* All variables at one moment, into an empty pile, which is settled then;
    *ret_finished is for all functions, *ret_changes grows with each change. */
 evc_status evc__kept_all(evc_cluster *cl, struct pile *to,

@@ -216,7 +216,9 @@ hear_variable(struct process *w, const struct frame *f)
 	reply.status = p->sink->variable(
 		p->core, w->index, &u,
 		u.op == EVC_VARIABLE_ADD ? &reply.now : NULL,
-		u.op == EVC_VARIABLE_GET ? &reply.value : NULL);
+		u.op == EVC_VARIABLE_GET || u.op == EVC_VARIABLE_VECTOR_GET ?
+			&reply.value :
+			NULL);
 	if (reply.status == EVC_ENGINE_LATER)
 		return;
 	reply.text = reply.status != 0 ? evc_last_error() : NULL;

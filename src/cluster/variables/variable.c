@@ -10,6 +10,7 @@
 #include <math.h>
 
 #include "cluster/variables/table.h"
+#include "wire/vector.h"
 #include "wire/walk.h"
 
 #define HELD_FEW 8
@@ -18,6 +19,9 @@
 struct held {
 	struct variable *of;
 	struct content was;
+	/* In place of `was`: elements of a vector; NULL: none. */
+	unsigned char *elements;
+	struct patch patch; /* their places */
 };
 
 /* ---- what is refused ---- */
@@ -28,6 +32,11 @@ check_name(const char *name)
 	if (name == NULL || name[0] == '\0')
 		return evc_refuse(-EVC_INVALID_ARGUMENT,
 				  "a variable has to have a name");
+	if (name[0] == VARIABLE_NAME_NOT)
+		return evc_refuse(-EVC_INVALID_ARGUMENT,
+				  "the name of a variable cannot begin with "
+				  "the byte 0x%02x",
+				  VARIABLE_NAME_NOT);
 	if (strnlen(name, VARIABLE_NAME_MOST + 1) > VARIABLE_NAME_MOST)
 		return evc_refuse(-EVC_INVALID_ARGUMENT,
 				  "the name of a variable has %d bytes at most",
@@ -49,8 +58,14 @@ evc__variable_check(const evc_engine_update *u)
 {
 	evc_status st = check_name(u->name);
 
+	struct patch p;
+
 	if (st == 0 && u->op == EVC_VARIABLE_ADD)
 		st = check_by(u->name, u->by);
+	if (st == 0 && (u->op == EVC_VARIABLE_VECTOR_ADD ||
+			u->op == EVC_VARIABLE_VECTOR_GET))
+		st = evc__patch_read(&u->value,
+				     u->op == EVC_VARIABLE_VECTOR_ADD, &p);
 	if (st == 0 && u->op == EVC_VARIABLE_COMPARE_SET)
 		st = evc__value_walk(u->expected.data, u->expected.size, NULL,
 				     NULL);
@@ -58,6 +73,45 @@ evc__variable_check(const evc_engine_update *u)
 	    (u->op == EVC_VARIABLE_SET || u->op == EVC_VARIABLE_COMPARE_SET))
 		st = evc__content_check(u->name, &u->value);
 	return st;
+}
+
+evc_status
+evc__variable_no_place(void)
+{
+	return evc_refuse(-EVC_INVALID_ARGUMENT,
+			  "there is no place for the value");
+}
+
+evc_status
+evc__variable_missing(const char *name)
+{
+	return evc_refuse(-EVC_NOT_FOUND, "there is no variable %s", name);
+}
+
+evc_status
+evc__variable_no_number(const char *name)
+{
+	return evc_refuse(-EVC_INVALID_ARGUMENT, "variable %s is no number",
+			  name);
+}
+
+evc_status
+evc__variable_no_vector(const char *name)
+{
+	return evc_refuse(-EVC_INVALID_ARGUMENT, "variable %s is no vector",
+			  name);
+}
+
+evc_status
+evc__variable_sum(const char *name, double a, double b, double *ret)
+{
+	*ret = a + b;
+	if (isfinite(*ret))
+		return 0;
+	return evc_refuse(-EVC_INVALID_ARGUMENT,
+			  "variable %s: the sum of %g and %g is no finite "
+			  "number",
+			  name, a, b);
 }
 
 evc_status
@@ -79,7 +133,7 @@ replace_content(struct variables *v, const char *name, struct content *by,
 		sync_free(by->big);
 		return evc__variable_no_memory();
 	}
-	*ret = (struct held){ x, x->is };
+	*ret = (struct held){ .of = x, .was = x->is };
 	x->is = *by;
 	x->n_held++;
 	return 0;
@@ -89,16 +143,19 @@ static evc_status
 add_number(struct variables *v, const char *name, double by, struct held *ret)
 {
 	struct variable *x = evc__variable_find(v, name);
+	bool is_there = x != NULL && x->is.size > 0;
 	struct content sum;
+	double d;
 	evc_status st = check_by(name, by);
 
 	if (st < 0)
 		return st;
-	if (x != NULL && x->is.size > 0 && !x->is.is_number)
-		return evc_refuse(-EVC_INVALID_ARGUMENT,
-				  "variable %s is no number", name);
-	evc__content_of_number(
-		x != NULL && x->is.size > 0 ? x->is.number + by : by, &sum);
+	if (is_there && !x->is.is_number)
+		return evc__variable_no_number(name);
+	st = evc__variable_sum(name, is_there ? x->is.number : 0, by, &d);
+	if (st < 0)
+		return st;
+	evc__content_of_number(d, &sum);
 	return replace_content(v, name, &sum, ret);
 }
 
@@ -128,10 +185,67 @@ compare_set(struct variables *v, const evc_engine_update *u, struct held *ret)
 	return set_value(v, u->name, &u->value, ret);
 }
 
+/* false: there is no such variable, or it is no vector. */
+static bool
+find_vector(struct variables *v, const char *name, struct variable **ret,
+	    struct vector *ret_vector)
+{
+	evc_value is;
+
+	*ret = evc__variable_find(v, name);
+	if (*ret == NULL)
+		return false;
+	is = content_value(&(*ret)->is);
+	return evc__vector_look(&is, ret_vector);
+}
+
+static evc_status
+add_vector(struct variables *v, const evc_engine_update *u, struct held *ret)
+{
+	struct held h = { .of = NULL };
+	struct vector to;
+	evc_status st = evc__patch_read(&u->value, true, &h.patch);
+
+	if (st < 0)
+		return st;
+	if (!find_vector(v, u->name, &h.of, &to))
+		return evc__variable_no_vector(u->name);
+	h.elements = sync_alloc_bytes((size_t)h.patch.n * to.width + 1);
+	if (h.elements == NULL)
+		return evc__variable_no_memory();
+	st = evc__patch_add(&h.patch, &to, u->name, h.elements);
+	if (st < 0) {
+		sync_free(h.elements);
+		return st;
+	}
+	h.of->n_held++;
+	*ret = h;
+	return 0;
+}
+
+static evc_status
+get_vector(struct variables *v, const evc_engine_update *u, evc_value *ret)
+{
+	struct variable *x;
+	struct vector of;
+	struct patch p;
+	evc_status st = evc__patch_read(&u->value, false, &p);
+
+	*ret = (evc_value){ NULL, 0 };
+	if (st < 0)
+		return st;
+	if (find_vector(v, u->name, &x, &of))
+		return evc__patch_get(&p, &of, u->name, ret);
+	if (x == NULL || x->is.size == 0)
+		return evc__variable_missing(u->name);
+	return evc__variable_no_vector(u->name);
+}
+
 static void
 forget_held(struct variables *v, struct held *h)
 {
 	sync_free(h->was.big);
+	sync_free(h->elements);
 	h->of->n_held--;
 	evc__variable_remove_if_gone(v, h->of);
 }
@@ -139,8 +253,17 @@ forget_held(struct variables *v, struct held *h)
 static void
 undo_held(struct variables *v, struct held *h)
 {
-	sync_free(h->of->is.big);
-	h->of->is = h->was;
+	evc_value is = content_value(&h->of->is);
+	struct vector to;
+
+	if (h->elements == NULL) {
+		sync_free(h->of->is.big);
+		h->of->is = h->was;
+	} else {
+		if (evc__vector_look(&is, &to))
+			evc__patch_undo(&h->patch, &to, h->elements);
+		sync_free(h->elements);
+	}
 	h->of->n_held--;
 	evc__variable_remove_if_gone(v, h->of);
 }
@@ -152,12 +275,10 @@ get_value(struct variables *v, const char *name, evc_value *ret)
 	void *copy;
 
 	if (ret == NULL)
-		return evc_refuse(-EVC_INVALID_ARGUMENT,
-				  "there is no place for the value");
+		return evc__variable_no_place();
 	*ret = (evc_value){ NULL, 0 };
 	if (x == NULL || x->is.size == 0)
-		return evc_refuse(-EVC_NOT_FOUND, "there is no variable %s",
-				  name);
+		return evc__variable_missing(name);
 	copy = sync_alloc(1, x->is.size);
 	if (copy == NULL)
 		return evc__variable_no_memory();
@@ -193,6 +314,13 @@ evc__variable_do(struct variables *v, const evc_engine_update *u,
 	case EVC_VARIABLE_COMPARE_SET:
 		st = compare_set(v, u, &h);
 		break;
+	case EVC_VARIABLE_VECTOR_ADD:
+		st = add_vector(v, u, &h);
+		break;
+	case EVC_VARIABLE_VECTOR_GET:
+		st = ret_value != NULL ? get_vector(v, u, ret_value) :
+					 evc__variable_no_place();
+		break;
 	default:
 		st = evc_refuse(-EVC_INVALID_ARGUMENT,
 				"%u is nothing that is done to a variable",
@@ -209,7 +337,26 @@ evc__variable_do(struct variables *v, const evc_engine_update *u,
 static bool
 is_read(const evc_engine_update *u)
 {
-	return u->op == EVC_VARIABLE_READ || u->op == EVC_VARIABLE_READ_HASHED;
+	return u->op == EVC_VARIABLE_READ ||
+	       u->op == EVC_VARIABLE_READ_HASHED ||
+	       u->op == EVC_VARIABLE_VECTOR_READ;
+}
+
+static bool
+vector_read_holds(struct variables *v, const evc_engine_update *u)
+{
+	char hash[CONTENT_HASH_SIZE];
+	evc_value is;
+	evc_status st = get_vector(v, u, &is);
+
+	/* Without memory the read does not hold, and the function runs
+	   again. */
+	if (st < 0)
+		return st != -EVC_RESOURCE_EXHAUSTED && u->expected.size == 0;
+	evc__content_hash(&is, hash);
+	evc_value_free(&is);
+	is = (evc_value){ hash, sizeof hash };
+	return bytes_are_equal(&is, &u->expected);
 }
 
 static bool
@@ -219,6 +366,8 @@ read_holds(struct variables *v, const evc_engine_update *u)
 	evc_value is = x != NULL ? content_value(&x->is) : (evc_value){ 0 };
 	char hash[CONTENT_HASH_SIZE];
 
+	if (u->op == EVC_VARIABLE_VECTOR_READ)
+		return vector_read_holds(v, u);
 	if (u->op == EVC_VARIABLE_READ_HASHED &&
 	    is.size > EVC_ENGINE_READ_MOST) {
 		evc__content_hash(&is, hash);
@@ -242,6 +391,8 @@ apply_update(struct variables *v, const evc_engine_update *u, struct held *ret)
 		return add_number(v, u->name, u->by, ret);
 	if (u->op == EVC_VARIABLE_SET)
 		return set_value(v, u->name, &u->value, ret);
+	if (u->op == EVC_VARIABLE_VECTOR_ADD)
+		return add_vector(v, u, ret);
 	return evc_refuse(-EVC_INVALID_ARGUMENT,
 			  "variable %s: %u is no update of a transaction",
 			  u->name, u->op);

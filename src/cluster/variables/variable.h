@@ -14,6 +14,7 @@
 #include "base/table.h"
 
 #define VARIABLE_NAME_MOST 255
+#define VARIABLE_NAME_NOT 0x01 /* first byte of names that engines use */
 
 struct variables {
 	pthread_mutex_t lock;
@@ -53,6 +54,13 @@ void evc__variables_destroy(struct variables *v);
 /* 0, or refused: the name or the value is impossible for every variable. */
 evc_status evc__variable_check(const evc_engine_update *u);
 evc_status evc__variable_no_memory(void);
+evc_status evc__variable_missing(const char *name);
+/* -EVC_INVALID_ARGUMENT */
+evc_status evc__variable_no_place(void);
+evc_status evc__variable_no_number(const char *name);
+evc_status evc__variable_no_vector(const char *name);
+/* The sum of two numbers for this variable: refused if it is not finite. */
+evc_status evc__variable_sum(const char *name, double a, double b, double *ret);
 /* A comparison has failed: -EVC_ABORTED. */
 evc_status evc__variable_is_other(const char *name);
 /* One operation, with all checks.  Statuses as of the evc_variable_ calls in

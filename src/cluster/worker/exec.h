@@ -99,8 +99,15 @@ struct evc_local {
 struct read_note {
 	struct read_note *next;
 	const char *name;
-	unsigned op;       /* EVC_VARIABLE_READ or _READ_HASHED */
+	unsigned op;       /* EVC_VARIABLE_READ, _READ_HASHED, _VECTOR_READ */
+	evc_value places;  /* as evc_engine_update.value */
 	evc_value is;      /* as evc_engine_update.expected */
+};
+
+/* An addition to a vector by a transactional function, in the arena. */
+struct vector_note {
+	struct vector_note *next;
+	evc_value patch;
 };
 
 /* A variable read or changed by a transactional function, in the
@@ -113,6 +120,9 @@ struct pending {
 	bool set;          /* the variable was set */
 	double by;
 	struct content is; /* the content that was set */
+	/* additions to the vector since, in their order; none after a set,
+	   which has them in its content */
+	struct vector_note *adds, *last_add;
 };
 
 /* One entry for each variable, in the order of the first read or change.  All
@@ -121,7 +131,7 @@ struct transaction {
 	struct pending *first, *last;
 	struct table by_name;
 	struct read_note *first_read, *last_read;
-	unsigned n_reads;
+	unsigned n_reads, n_adds;
 };
 
 struct worker {
@@ -200,8 +210,41 @@ bool evc__worker_is_one(struct worker *w, uint64_t n, bool forget);
 /* Wake sleepers on the bell.  Any thread. */
 void evc__worker_ring(void *w);
 
-/* ---- exec_variable.c ---- */
+/* ---- exec_variable.c, exec_vector.c ---- */
 
+/* How a function reads. */
+typedef evc_status read_fn(const evc_exec *x, const char *name, evc_value *ret);
+
+/* 0, or refused: nothing that a function can do to a variable. */
+evc_status evc__exec_check_update(const evc_exec *x,
+				  const evc_engine_update *u);
+/* Do it at once, noting nothing. */
+evc_status evc__exec_ask(const evc_exec *x, const evc_engine_update *u,
+			 double *ret_now, evc_value *ret_value);
+/* Read a variable as it is elsewhere, and note it. */
+evc_status evc__exec_read(const evc_exec *x, const char *name, evc_value *ret);
+evc_status evc__exec_set_noted(evc_exec *x, const char *name,
+			       const evc_value *value);
+/* Read a whole vector, with the additions noted in p. */
+evc_status evc__vector_read_whole(const evc_exec *x, const struct pending *p,
+				  read_fn *read, evc_value *ret);
+
+/* ---- transaction.c ---- */
+
+evc_status evc__transaction_no_memory(void);
+/* NULL: the function has neither read nor changed this variable. */
+struct pending *evc__transaction_find(const struct transaction *tx,
+				      const char *name);
+/* The note for this name, made if need be; NULL: no memory. */
+struct pending *evc__transaction_note(struct worker *w, const char *name);
+/* Note what was read, which others may change before the function ends; places:
+   of a vector, else NULL.  Two reads with different contents are two notes, one
+   of which cannot hold in the end.  false: no memory. */
+bool evc__transaction_read(struct worker *w, struct pending *p,
+			   const evc_value *places, const evc_value *v);
+/* Note an addition to a vector; false: no memory. */
+bool evc__transaction_add(struct worker *w, struct pending *p,
+			  const evc_value *patch);
 /* What the function has read, for its result, and with code 0 its changes; in
    the arena.  false: no memory. */
 bool evc__transaction_take(struct worker *w, evc_engine_result *ret);

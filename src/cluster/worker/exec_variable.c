@@ -1,126 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The cluster's variables from inside a function.  A plain function's operation
- * is done at once.  A transactional function's reads and changes are noted, a
- * note for each name; the function sees the changes as if they were done, and
- * all goes out with the result.
- * Called by: the program's functions; worker.c for the notes.
+ * is done at once.  A transactional function's reads and changes are noted
+ * (transaction.c), and the function sees the changes as if they were done.
+ * Called by: the program's functions; exec_vector.c.
  * Locks: none; the thread of the functions.
  */
-#include <math.h>
-
 #include "cluster/worker/exec.h"
-
-/* ---- notes ---- */
-
-void
-evc__transaction_drop(struct worker *w)
-{
-	struct pending *p;
-
-	for (p = w->tx.first; p != NULL; p = p->next) {
-		evc__table_remove(&w->tx.by_name, &p->at.node);
-		sync_free(p->is.big);
-	}
-	w->tx.first = NULL;
-	w->tx.first_read = NULL;
-	w->tx.n_reads = 0;
-}
-
-void
-evc__transaction_destroy(struct worker *w)
-{
-	evc__transaction_drop(w);
-	evc__table_free(&w->tx.by_name);
-}
-
-/* NULL: the function has neither read nor changed this variable. */
-static struct pending *
-find_pending(const struct transaction *tx, const char *name)
-{
-	return evc__table_find_name(&tx->by_name, name);
-}
-
-static evc_status
-no_variable(const char *name)
-{
-	return evc_refuse(-EVC_NOT_FOUND, "there is no variable %s", name);
-}
-
-static evc_status
-no_memory(void)
-{
-	return evc_refuse(-EVC_RESOURCE_EXHAUSTED,
-			  "no memory for what a function does to a variable");
-}
-
-/* The note for this name, made if need be; NULL: no memory. */
-static struct pending *
-pending_of(struct worker *w, const char *name)
-{
-	struct transaction *tx = &w->tx;
-	struct pending *p = find_pending(tx, name);
-	const char *copy;
-
-	if (p != NULL)
-		return p;
-	p = arena_take(&w->arena, sizeof *p);
-	copy = arena_copy(&w->arena, name, strlen(name) + 1);
-	if (p == NULL || copy == NULL || !evc__table_reserve(&tx->by_name, 1))
-		return NULL;
-	*p = (struct pending){ .at.text = copy };
-	evc__table_add_name(&tx->by_name, &p->at);
-	*(tx->first == NULL ? &tx->first : &tx->last->next) = p;
-	tx->last = p;
-	return p;
-}
-
-bool
-evc__transaction_take(struct worker *w, evc_engine_result *ret)
-{
-	struct transaction *tx = &w->tx;
-	evc_engine_update *all, *u;
-	const struct read_note *r;
-	const struct pending *p;
-	evc_value v;
-
-	if (tx->first == NULL)
-		return true;
-	all = arena_take(&w->arena,
-			 (tx->n_reads + tx->by_name.n) * sizeof *all);
-	if (all == NULL)
-		return false;
-	u = all;
-	for (r = tx->first_read; r != NULL; r = r->next)
-		*u++ = (evc_engine_update){ .op = r->op,
-					    .name = r->name,
-					    .expected = r->is };
-	for (p = tx->first; p != NULL && ret->code == 0; p = p->next) {
-		if (!p->set && !p->added)
-			continue;
-		*u = (evc_engine_update){
-			.op = p->set ? EVC_VARIABLE_SET : EVC_VARIABLE_ADD,
-			.name = p->at.text,
-			.by = p->by,
-		};
-		v = content_value(&p->is);
-		if (v.size > 0) {
-			u->value.size = v.size;
-			u->value.data = arena_copy(&w->arena, v.data, v.size);
-			if (u->value.data == NULL)
-				return false;
-		}
-		u++;
-	}
-	ret->updates = all;
-	ret->n_updates = (unsigned)(u - all);
-	return true;
-}
 
 /* ---- at once ---- */
 
-static evc_status
-check_update(const evc_exec *x, const evc_engine_update *u)
+evc_status
+evc__exec_check_update(const evc_exec *x, const evc_engine_update *u)
 {
 	if (x == NULL)
 		return evc_refuse(-EVC_INVALID_ARGUMENT,
@@ -129,9 +20,9 @@ check_update(const evc_exec *x, const evc_engine_update *u)
 	return evc__variable_check(u);
 }
 
-static evc_status
-do_now(const evc_exec *x, const evc_engine_update *u, double *ret_now,
-       evc_value *ret_value)
+evc_status
+evc__exec_ask(const evc_exec *x, const evc_engine_update *u, double *ret_now,
+	      evc_value *ret_value)
 {
 	const struct worker_env *env = &x->w->env;
 	evc_status st = evc__worker_check(x->w);
@@ -150,66 +41,25 @@ get_now(const evc_exec *x, const char *name, evc_value *ret)
 	evc_engine_update u = { .op = EVC_VARIABLE_GET, .name = name };
 
 	*ret = (evc_value){ 0 };
-	return do_now(x, &u, NULL, ret);
-}
-
-/* ---- reads of a transaction ---- */
-
-/* What others may change before the function ends.  Two reads with different
-   contents are two notes, one of which cannot hold in the end. */
-static bool
-note_read(struct worker *w, struct pending *p, const evc_value *v)
-{
-	struct transaction *tx = &w->tx;
-	char hash[CONTENT_HASH_SIZE];
-	struct read_note *r;
-	evc_value is = *v;
-	unsigned op = EVC_VARIABLE_READ;
-
-	if (v->size > EVC_ENGINE_READ_MOST) {
-		evc__content_hash(v, hash);
-		is = (evc_value){ hash, sizeof hash };
-		op = EVC_VARIABLE_READ_HASHED;
-	}
-	if (p->read != NULL && p->read->op == op &&
-	    bytes_are_equal(&p->read->is, &is))
-		return true;
-	r = arena_take(&w->arena, sizeof *r);
-	if (r == NULL)
-		return false;
-	*r = (struct read_note){ .name = p->at.text, .op = op };
-	if (is.size > 0) {
-		r->is.size = is.size;
-		r->is.data = arena_copy(&w->arena, is.data, is.size);
-		if (r->is.data == NULL)
-			return false;
-	}
-	*(tx->first_read == NULL ? &tx->first_read : &tx->last_read->next) = r;
-	tx->last_read = r;
-	tx->n_reads++;
-	p->read = r;
-	return true;
+	return evc__exec_ask(x, &u, NULL, ret);
 }
 
 /* Read a variable, and note what it was.  It is read each time, so a function
    that waits for a change sees it. */
-static evc_status
-read_noted(const evc_exec *x, const char *name, evc_value *ret)
+evc_status
+evc__exec_read(const evc_exec *x, const char *name, evc_value *ret)
 {
 	evc_status st = get_now(x, name, ret);
 	struct pending *p;
 
 	if (st < 0 && st != -EVC_NOT_FOUND)
 		return st;
-	p = pending_of(x->w, name);
-	if (p != NULL && note_read(x->w, p, ret))
+	p = evc__transaction_note(x->w, name);
+	if (p != NULL && evc__transaction_read(x->w, p, NULL, ret))
 		return st;
 	evc_value_free(ret);
-	return no_memory();
+	return evc__transaction_no_memory();
 }
-
-/* How a function reads: read_noted, or get_now. */
-typedef evc_status read_fn(const evc_exec *x, const char *name, evc_value *ret);
 
 /* A missing variable is 0. */
 static evc_status
@@ -234,7 +84,9 @@ sum_now(const evc_exec *x, const char *name, double by, read_fn *read,
 	evc_status st = read_number(x, name, read, &number);
 
 	if (st == 0)
-		evc__content_of_number(number + by, ret);
+		st = evc__variable_sum(name, number, by, &number);
+	if (st == 0)
+		evc__content_of_number(number, ret);
 	return st;
 }
 
@@ -243,17 +95,21 @@ sum_now(const evc_exec *x, const char *name, double by, read_fn *read,
 static evc_status
 add_noted(evc_exec *x, const char *name, double by, double *ret_now)
 {
-	struct pending *p = find_pending(&x->w->tx, name);
+	struct pending *p = evc__transaction_find(&x->w->tx, name);
 	double before = p != NULL ? p->by : 0;
 	struct content sum;
 	evc_status st;
+	double d;
 
+	if (p != NULL && ((p->set && p->is.size > 0 && !p->is.is_number) ||
+			  p->adds != NULL))
+		return evc__variable_no_number(name);
 	if (p != NULL && p->set) {
-		if (p->is.size > 0 && !p->is.is_number)
-			return evc_refuse(-EVC_INVALID_ARGUMENT,
-					  "variable %s is no number", name);
-		evc__content_of_number(p->is.size > 0 ? p->is.number + by : by,
-				       &sum);
+		st = evc__variable_sum(name, p->is.size > 0 ? p->is.number : 0,
+				       by, &d);
+		if (st < 0)
+			return st;
+		evc__content_of_number(d, &sum);
 		sync_free(p->is.big);
 		p->is = sum;
 		if (ret_now != NULL)
@@ -261,27 +117,26 @@ add_noted(evc_exec *x, const char *name, double by, double *ret_now)
 		return 0;
 	}
 	/* All additions become one in the end. */
-	if (!isfinite(before + by))
-		return evc_refuse(-EVC_INVALID_ARGUMENT,
-				  "variable %s: %g and %g are too much to add",
-				  name, before, by);
+	st = evc__variable_sum(name, before, by, &d);
+	if (st < 0)
+		return st;
 	if (ret_now != NULL) {
-		st = sum_now(x, name, before + by, read_noted, &sum);
+		st = sum_now(x, name, d, evc__exec_read, &sum);
 		if (st < 0)
 			return st;
 	}
-	p = pending_of(x->w, name);
+	p = evc__transaction_note(x->w, name);
 	if (p == NULL)
-		return no_memory();
+		return evc__transaction_no_memory();
 	p->added = true;
-	p->by = before + by;
+	p->by = d;
 	if (ret_now != NULL)
 		*ret_now = sum.number;
 	return 0;
 }
 
-static evc_status
-set_noted(evc_exec *x, const char *name, const evc_value *value)
+evc_status
+evc__exec_set_noted(evc_exec *x, const char *name, const evc_value *value)
 {
 	struct pending *p;
 	struct content is;
@@ -289,14 +144,15 @@ set_noted(evc_exec *x, const char *name, const evc_value *value)
 
 	if (st < 0)
 		return st;
-	p = pending_of(x->w, name);
+	p = evc__transaction_note(x->w, name);
 	if (p == NULL) {
 		sync_free(is.big);
-		return no_memory();
+		return evc__transaction_no_memory();
 	}
 	sync_free(p->is.big);
 	p->set = true;
 	p->added = false;
+	p->adds = NULL;
 	p->by = 0;
 	p->is = is;
 	return 0;
@@ -306,11 +162,13 @@ set_noted(evc_exec *x, const char *name, const evc_value *value)
 static evc_status
 get_changed(const evc_exec *x, const char *name, read_fn *read, evc_value *ret)
 {
-	const struct pending *p = find_pending(&x->w->tx, name);
+	const struct pending *p = evc__transaction_find(&x->w->tx, name);
 	struct content sum;
 	evc_value v;
 	evc_status st;
 
+	if (p != NULL && p->adds != NULL && !p->set)
+		return evc__vector_read_whole(x, p, read, ret);
 	if (p == NULL || (!p->set && !p->added))
 		return read(x, name, ret);
 	if (p->added) {
@@ -321,7 +179,7 @@ get_changed(const evc_exec *x, const char *name, read_fn *read, evc_value *ret)
 		return evc_value_copy(ret, &v);
 	}
 	v = content_value(&p->is);
-	return v.size > 0 ? evc_value_copy(ret, &v) : no_variable(name);
+	return v.size > 0 ? evc_value_copy(ret, &v) : evc__variable_missing(name);
 }
 
 /* With its own changes, and noted. */
@@ -329,7 +187,7 @@ static evc_status
 read_changed(const evc_exec *x, const char *name, evc_value *ret)
 {
 	*ret = (evc_value){ 0 };
-	return get_changed(x, name, read_noted, ret);
+	return get_changed(x, name, evc__exec_read, ret);
 }
 
 static evc_status
@@ -343,7 +201,7 @@ compare_set_noted(evc_exec *x, const evc_engine_update *u)
 		return st;
 	equal = evc__value_is_equal(&is, &u->expected);
 	evc_value_free(&is);
-	return equal ? set_noted(x, u->name, &u->value) :
+	return equal ? evc__exec_set_noted(x, u->name, &u->value) :
 		       evc__variable_is_other(u->name);
 }
 
@@ -354,19 +212,19 @@ evc_exec_variable_add(evc_exec *x, const char *name, double by, double *ret_now)
 {
 	evc_engine_update u = { .op = EVC_VARIABLE_ADD, .name = name,
 				.by = by };
-	evc_status st = check_update(x, &u);
+	evc_status st = evc__exec_check_update(x, &u);
 
 	if (st < 0)
 		return st;
 	return x->transactional ? add_noted(x, name, by, ret_now) :
-				  do_now(x, &u, ret_now, NULL);
+				  evc__exec_ask(x, &u, ret_now, NULL);
 }
 
 evc_status
 evc_exec_variable_set(evc_exec *x, const char *name, const evc_value *value)
 {
 	evc_engine_update u = { .op = EVC_VARIABLE_SET, .name = name };
-	evc_status st = check_update(x, &u);
+	evc_status st = evc__exec_check_update(x, &u);
 
 	if (st < 0)
 		return st;
@@ -375,8 +233,8 @@ evc_exec_variable_set(evc_exec *x, const char *name, const evc_value *value)
 				  "evc_exec_variable_set: there is no value "
 				  "(nil is one of no bytes)");
 	u.value = *value;
-	return x->transactional ? set_noted(x, name, value) :
-				  do_now(x, &u, NULL, NULL);
+	return x->transactional ? evc__exec_set_noted(x, name, value) :
+				  evc__exec_ask(x, &u, NULL, NULL);
 }
 
 static evc_status
@@ -384,7 +242,7 @@ get(const evc_exec *x, const char *call, const char *name, read_fn *read,
     evc_value *ret_value)
 {
 	const evc_engine_update u = { .op = EVC_VARIABLE_GET, .name = name };
-	evc_status st = check_update(x, &u);
+	evc_status st = evc__exec_check_update(x, &u);
 
 	if (st < 0)
 		return st;
@@ -399,7 +257,7 @@ get(const evc_exec *x, const char *call, const char *name, read_fn *read,
 evc_status
 evc_exec_variable_get(evc_exec *x, const char *name, evc_value *ret_value)
 {
-	return get(x, "evc_exec_variable_get", name, read_noted, ret_value);
+	return get(x, "evc_exec_variable_get", name, evc__exec_read, ret_value);
 }
 
 evc_status
@@ -413,7 +271,7 @@ evc_status
 evc_exec_variable_number(evc_exec *x, const char *name, double *ret_number)
 {
 	const evc_engine_update u = { .op = EVC_VARIABLE_GET, .name = name };
-	evc_status st = check_update(x, &u);
+	evc_status st = evc__exec_check_update(x, &u);
 
 	if (st < 0)
 		return st;
@@ -432,7 +290,7 @@ evc_exec_variable_compare_set(evc_exec *x, const char *name,
 {
 	evc_engine_update u = { .op = EVC_VARIABLE_COMPARE_SET,
 				.name = name };
-	evc_status st = check_update(x, &u);
+	evc_status st = evc__exec_check_update(x, &u);
 
 	if (st < 0)
 		return st;
@@ -444,5 +302,5 @@ evc_exec_variable_compare_set(evc_exec *x, const char *name,
 	if (expected != NULL)
 		u.expected = *expected;
 	return x->transactional ? compare_set_noted(x, &u) :
-				  do_now(x, &u, NULL, NULL);
+				  evc__exec_ask(x, &u, NULL, NULL);
 }

@@ -8,8 +8,61 @@
 #include "redis/client/redis.h"
 
 #include <inttypes.h>
+#include <math.h>
 
+#include "wire/vector.h"
 #include "wire/walk.h"
+
+static bool
+operation_has_patch(const evc_engine_update *u)
+{
+	return u->op == EVC_VARIABLE_VECTOR_ADD ||
+	       u->op == EVC_VARIABLE_VECTOR_GET ||
+	       u->op == EVC_VARIABLE_VECTOR_READ;
+}
+
+evc_status
+evc__operation_check(const evc_engine_update *u)
+{
+	struct patch p;
+
+	if (u->name == NULL || u->name[0] == '\0')
+		return evc_refuse(-EVC_INVALID_ARGUMENT,
+				  "a variable has to have a name");
+	if (u->op == EVC_VARIABLE_ADD && !isfinite(u->by))
+		return evc_refuse(-EVC_INVALID_ARGUMENT,
+				  "variable %s: %g is nothing to add", u->name,
+				  u->by);
+	return operation_has_patch(u) ?
+		       evc__patch_read(&u->value,
+				       u->op == EVC_VARIABLE_VECTOR_ADD, &p) :
+		       0;
+}
+
+evc_value
+evc__operation_patch(const evc_engine_update *u)
+{
+	struct patch p;
+
+	if (evc__patch_read(&u->value, u->op == EVC_VARIABLE_VECTOR_ADD, &p) <
+	    0)
+		return (evc_value){ NULL, 0 };
+	return (evc_value){ p.bytes, p.size };
+}
+
+unsigned
+evc__operation_cost(const evc_engine_update *u)
+{
+	struct patch p;
+	size_t more = u->value.size / CHUNK_BYTES;
+
+	if (operation_has_patch(u) &&
+	    evc__patch_read(&u->value, u->op == EVC_VARIABLE_VECTOR_ADD, &p) ==
+		    0)
+		more = p.n / (p.kind == PATCH_PLACES ? PLACES_COST :
+						       RANGE_COST);
+	return 1 + (unsigned)more;
+}
 
 void
 evc__operation_add(struct redis_args *a, uint64_t seq,
@@ -17,10 +70,15 @@ evc__operation_add(struct redis_args *a, uint64_t seq,
 {
 	bool compares = u->op == EVC_VARIABLE_COMPARE_SET;
 	const evc_value *first = compares ? &u->expected : &u->value;
+	evc_value patch;
 
 	evc__args_fmt(a, "%" PRIu64, seq);
 	evc__args_fmt(a, "%u", u->op);
 	evc__args_text(a, u->name);
+	if (operation_has_patch(u)) {
+		patch = evc__operation_patch(u);
+		first = &patch;
+	}
 	if (u->op == EVC_VARIABLE_ADD)
 		evc__args_fmt(a, "%.17g", u->by);
 	else
@@ -78,12 +136,28 @@ evc__operation_read(const evc_engine_update *u, const redisReply *r,
 		return evc_refuse(-EVC_ABORTED,
 				  "variable %s is not what was expected",
 				  u->name);
-	if (evc__reply_is(r, "number"))
+	if (evc__reply_is(r, "number") || evc__reply_is(r, "vector"))
+		return evc_refuse(-EVC_INVALID_ARGUMENT, "variable %s is no %s",
+				  u->name, evc__reply_word(r));
+	if (evc__reply_is(r, "sum"))
 		return evc_refuse(-EVC_INVALID_ARGUMENT,
-				  "variable %s is no number", u->name);
+				  "variable %s: a sum is no finite number",
+				  u->name);
+	if (evc__reply_is(r, "place"))
+		return evc_refuse(u->op == EVC_VARIABLE_VECTOR_GET ?
+					  -EVC_OUT_OF_RANGE :
+					  -EVC_INVALID_ARGUMENT,
+				  "variable %s: the vector has no such element",
+				  u->name);
+	if (evc__reply_is(r, "broken"))
+		return evc_refuse(-EVC_DATA_LOSS,
+				  "variable %s is damaged: a part of the vector "
+				  "is missing",
+				  u->name);
 	if (!evc__reply_is(r, "ok"))
 		return evc_refuse(-EVC_INTERNAL, "redis: an unexpected answer");
-	if (u->op != EVC_VARIABLE_ADD && u->op != EVC_VARIABLE_GET)
+	if (u->op != EVC_VARIABLE_ADD && u->op != EVC_VARIABLE_GET &&
+	    u->op != EVC_VARIABLE_VECTOR_GET)
 		return 0;
 	v.data = evc__reply_bytes(r, 1, &v.size);
 	st = evc__operation_check_value(u->name, &v);

@@ -10,7 +10,8 @@
  *     {NS}:coord          string  id of the coordinator; ends with its lease
  *     {NS}:gen            string  the generation G, which grows
  *     {NS}:lease:NODE     string  "G INC"; ends with the node's lease
- *     {NS}:var            hash    name -> MessagePack bytes
+ *     {NS}:var            hash    name -> MessagePack bytes; of a vector its
+ *                                 size, and its numbers in chunks (below)
  *     {NS}:count          hash    finished; changes: of variables; names:
  *                                 "C N", N variables after change C
  *     {NS}:pre            hash    while a snapshot is read: "" -> its mark
@@ -39,6 +40,13 @@
  * each variable in pre before they change the variable; then pre, which counts
  * more; and then the mark has to stand still.  pre has no time to live: without it the snapshot would be a
  * mixture.
+ *
+ * A vector NAME of N numbers of W bytes is several fields of var, so that an
+ * addition touches a few of them only: NAME -> c7 05 57 W N (N of 4 bytes in
+ * network order: an extension that is no value of a program), and for each
+ * CHUNK_BYTES of its numbers the field 01 I NAME with these bytes; I is the
+ * number of the chunk in 7 hexadecimal digits.  No variable's name begins with
+ * 01.
  *
  * A process that is a node has a name of its own.  Each registration begins a
  * session with a greater number INC, and says that nothing of the node's former
@@ -102,11 +110,16 @@
 #define VALUE_LEAST ((size_t)64 << 10)
 #define VALUE_PX 3600000 /* ms until the key of a value ends */
 #define KEYS_PX(lease_ms) ((lease_ms) * 10 > 60000 ? (lease_ms) * 10 : 60000)
+#define CHUNK_BYTES 1024
+#define EXT_STORED 0x57 /* type of the extension with a vector's size */
 #define EVENT_BEGUN "begun" /* field of the first entry of ev */
 #define UNANSWERED 32
 /* Reads and updates of a transaction: the server needs 4 to 8 us for each, and
    answers nobody meanwhile. */
 #define TRANSACTION_MOST 4096
+/* So many elements of a vector are as much work as an update. */
+#define PLACES_COST 4
+#define RANGE_COST 32
 #define NODE_NAME_SIZE 128
 
 /* The number of a FRAME_GONE. */
@@ -164,7 +177,9 @@ enum redis_script {
 	   "G INC" node inc seq frames n, and for each of the n results: frame
 	   succeeded m, and for each of its m reads and updates: op name value.
 	   op 1 adds the number in the text value, op 2 sets (no bytes, or nil:
-	   removes); 8: value was read; 9: a value with this SHA-1 was.  The
+	   removes); 10 adds a patch (wire/vector.h) to a vector; 8: value was
+	   read; 9: a value with this SHA-1 was; "12 SHA1": so were the elements
+	   at the places in the patch ("12 ": there were none).  The
 	   results come in their order: a result sees the updates of those
 	   before.  A result with a read that does not hold, or an update that
 	   fails, has no update and no event, so each frame begins with a
@@ -176,10 +191,13 @@ enum redis_script {
 	   pre; ARGV G OWNER-VALUE, and for each: asker seq op name a b.  OWNER:
 	   the node's lease or coord, which has to have that value.  op 1 add
 	   (a: number as a text), 2 set (a), 3 get, 4 compare (a: expected) and
-	   set (b).  The same asker and seq get the same answer.  A smaller seq,
+	   set (b), 10 add to a vector (a: patch), 11 get elements of a vector
+	   (a: patch with their places).  The same asker and seq get the same answer.  A smaller seq,
 	   here and in SEND and REPLACE, is an error and does nothing.
 	   ok ANSWER... | gone | fenced; each ANSWER is an array: ok VALUE
-	   (bytes; of 1 and 3) | none | other | number (no number) */
+	   (bytes; of 1, 3 and 11) | none | other | number (no number) | vector
+	   (no vector) | place (no such element) | sum (it is not finite) |
+	   broken (chunks are missing) */
 	SCRIPT_VARIABLE,
 	/* A snapshot: KEYS gen coord var count pre seqs; ARGV G id do n count.
 	   counts: the numbers alone.  begin: set the mark "G n", and read some

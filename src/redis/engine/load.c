@@ -17,7 +17,7 @@
 void
 evc__load_anew(struct redis_engine *e)
 {
-	e->load.at = e->load.filled = 0;
+	e->load.at = e->load.part = e->load.filled = 0;
 	e->load.begun = e->load.placing = false;
 }
 
@@ -36,26 +36,32 @@ add_head(struct redis_engine *e, struct redis_args *a)
 	evc__args_fmt(a, "%" PRIu64, e->questions.seq);
 }
 
-/* Add entries from e->load.at on, as many as fit. */
+/* Add fields from e->load.at on, as many as fit. */
 static void
 add_entries(struct redis_engine *e, struct redis_args *a,
 	    const evc_engine_question *q)
 {
-	size_t i, bytes = 0;
+	struct load *l = &e->load;
+	size_t i = l->at, part = l->part, bytes = 0;
 
-	e->load.n_filled = 0;
-	for (i = e->load.at; i < q->n_entries && i - e->load.at < COUNT_MOST &&
-			     bytes < PIECE_BYTES; i++) {
+	l->n_filled = 0;
+	while (i < q->n_entries && i - l->at < COUNT_MOST &&
+	       bytes < PIECE_BYTES) {
 		const evc_engine_entry *x = &q->entries[i];
 
-		if (evc_value_type(&x->value) == EVC_VALUE_NIL)
+		if (evc_value_type(&x->value) == EVC_VALUE_NIL) {
+			i++;
 			continue;
-		evc__args_text(a, x->name);
-		evc__args_add(a, x->value.data, x->value.size);
-		e->load.n_filled++;
-		bytes += strlen(x->name) + x->value.size;
+		}
+		bytes += evc__vector_add_field(a, x, part++);
+		l->n_filled++;
+		if (part == evc__vector_n_fields(&x->value)) {
+			part = 0;
+			i++;
+		}
 	}
-	e->load.n = i - e->load.at;
+	l->next_at = i;
+	l->next_part = part;
 }
 
 static bool
@@ -127,7 +133,8 @@ evc__load_answered(struct redis_engine *e, const redisReply *r)
 	if (!evc__reply_is(r, "ok") || l->placing)
 		return PIECE_OVER;
 	l->begun = true;
-	l->at += l->n;
+	l->at = l->next_at;
+	l->part = l->next_part;
 	l->filled += l->n_filled;
 	evc__pace_rest(e, &l->pace);
 	return PIECE_MORE;

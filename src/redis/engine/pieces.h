@@ -8,7 +8,15 @@
 
 #include "redis/client/redis.h"
 
+#include "base/table.h"
+
 struct redis_engine;
+
+/* The vectors of a snapshot, of which fields come in any order, some twice: the
+   later field counts.  Zeroed before the first use.  Loop thread only. */
+struct vectors {
+	struct table by_name;
+};
 
 /* Pieces after each other.  The pace is kept by time: after the time of a piece
    comes a longer rest.  Loop thread only. */
@@ -35,14 +43,17 @@ struct snapshots {
 	char cursor[24];   /* the next piece */
 	unsigned count;    /* variables in a piece */
 	uint64_t finished, changes;
+	struct vectors vectors; /* what was read of vectors */
 	struct pace pace;
 };
 
 /* The present question EVC_VARIABLE_REPLACE.  Loop thread only. */
 struct load {
-	size_t at;      /* entries sent and answered */
-	size_t n;       /* entries of this piece */
-	size_t filled, n_filled; /* the same without nil */
+	/* entries that were sent and answered; fields of the entry behind them,
+	   if that one is a vector */
+	size_t at, part;
+	size_t next_at, next_part; /* the same after this piece */
+	size_t filled, n_filled;   /* fields; fields of this piece */
 	bool begun;     /* the hash is there */
 	bool placing;   /* SCRIPT_REPLACE was sent */
 	unsigned tries; /* lost loads of this question */
@@ -79,6 +90,23 @@ void evc__question_answer(evc_engine_question *q, evc_status status,
 void evc__question_error(evc_engine_question *q, const redisReply *r);
 /* true: the server has changed nothing, and the lock has to be looked at. */
 bool evc__reply_is_doubt(const redisReply *r);
+
+/* ---- vectors.c ---- */
+
+/* Take a field of `var` or `pre`, if it is of a vector; of no bytes: there was
+   no such field.  1: taken; 0: it is a variable as others are; < 0: refused. */
+int evc__vectors_take(struct vectors *v, const char *field,
+		      const evc_value *bytes);
+/* Give the whole vectors, each as a part with a single entry. */
+evc_status evc__vectors_give(struct vectors *v, evc_engine_question *q,
+			     const evc_engine_answer *like);
+void evc__vectors_free(struct vectors *v);
+/* The number of fields of a variable with this value: 1, and of a vector its
+   chunks, too. */
+size_t evc__vector_n_fields(const evc_value *v);
+/* Add field i of a variable and its bytes. Returns their size. */
+size_t evc__vector_add_field(struct redis_args *a,
+			     const evc_engine_entry *x, size_t i);
 
 /* ---- snapshot.c ---- */
 

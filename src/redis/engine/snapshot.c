@@ -37,6 +37,7 @@ take_first(struct snapshots *s)
 		s->end = &s->first;
 	s->step = SNAPSHOT_BEGIN;
 	s->tries = 0;
+	evc__vectors_free(&s->vectors);
 	return q;
 }
 
@@ -93,8 +94,15 @@ complete(struct redis_engine *e)
 {
 	const evc_engine_answer a = { .finished = e->snapshots.finished,
 				      .changes = e->snapshots.changes };
-	evc_engine_question *q = take_first(&e->snapshots);
+	struct snapshots *s = &e->snapshots;
+	evc_status st = evc__vectors_give(&s->vectors, s->first, &a);
+	evc_engine_question *q;
 
+	if (st < 0) {
+		fail_first(e, st, evc_last_error());
+		return;
+	}
+	q = take_first(s);
 	q->done(q, &a);
 	evc__snapshot_go_on(e);
 }
@@ -113,13 +121,17 @@ lose_mark(struct redis_engine *e)
 
 /* ---- pieces ---- */
 
-/* The variable at word i of a list. 1: there is one; 0: the mark; < 0: refused,
-   garbage. */
+/* The variable at word i of a list. 1: there is one; 0: the mark, or a part of a
+   vector, which was taken; < 0: refused, garbage. */
 static int
-read_entry(const redisReply *r, size_t i, bool pre, evc_engine_entry *ret)
+read_entry(struct snapshots *s, const redisReply *r, size_t i,
+	   evc_engine_entry *ret)
 {
+	bool pre = s->step == SNAPSHOT_PRE;
 	size_t n = 0, n_value = 0;
 	const char *bytes = evc__reply_bytes(r, i + 1, &n_value);
+	evc_status st;
+	int is;
 
 	ret->name = evc__reply_bytes(r, i, &n);
 	if (ret->name == NULL || bytes == NULL)
@@ -127,14 +139,16 @@ read_entry(const redisReply *r, size_t i, bool pre, evc_engine_entry *ret)
 				  "redis: a variable without a name or bytes");
 	if (n == 0)
 		return 0;
-	if (n > 255 || strlen(ret->name) != n)
+	if (strlen(ret->name) != n || (n > 255 && ret->name[0] != '\1'))
 		return evc_refuse(-EVC_DATA_LOSS,
 				  "redis: a variable with a wrong name");
 	ret->value = (evc_value){ bytes, n_value };
+	is = evc__vectors_take(&s->vectors, ret->name, &ret->value);
+	if (is != 0)
+		return is < 0 ? is : 0;
 	if (pre && n_value == 0)
 		return 1;
-	evc_status st =
-		evc__operation_check_value(ret->name, &ret->value);
+	st = evc__operation_check_value(ret->name, &ret->value);
 	return st < 0 ? st : 1;
 }
 
@@ -154,13 +168,14 @@ give_part(struct redis_engine *e, const redisReply *list, size_t from)
 	if (entries == NULL)
 		return evc_refuse(-EVC_RESOURCE_EXHAUSTED,
 				  "no memory for the variables");
+	if (a.anew)
+		evc__vectors_free(&s->vectors);
 	for (i = from; i + 1 < list->elements && is >= 0; i += 2) {
-		is = read_entry(list, i, s->step == SNAPSHOT_PRE,
-				&entries[a.n_entries]);
+		is = read_entry(s, list, i, &entries[a.n_entries]);
 		a.n_entries += is > 0;
 	}
 	a.entries = entries;
-	e->lock.variables_used |= a.n_entries > 0;
+	e->lock.variables_used |= list->elements > from;
 	if (is >= 0 && !q->part(q, &a))
 		is = evc_refuse(-EVC_CANCELLED, "a part was refused");
 	sync_free(entries);

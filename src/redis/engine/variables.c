@@ -11,7 +11,6 @@
 #include "redis/engine/engine.h"
 
 #include <inttypes.h>
-#include <math.h>
 
 static struct redis_engine *
 engine_of(evc_engine *engine)
@@ -36,6 +35,14 @@ evc__redis_ask(evc_engine *engine, evc_engine_question *q)
 }
 
 /* ---- the question ---- */
+
+/* An operation on one variable. */
+static bool
+is_operation(unsigned op)
+{
+	return (op >= EVC_VARIABLE_ADD && op <= EVC_VARIABLE_COMPARE_SET) ||
+	       op == EVC_VARIABLE_VECTOR_ADD || op == EVC_VARIABLE_VECTOR_GET;
+}
 
 /* ---- the answer ---- */
 
@@ -73,7 +80,7 @@ answer_question(struct redis_engine *e, const redisReply *r)
 	e->questions.current = NULL;
 	e->questions.doubt = false;
 	if (evc__reply_word(r) == NULL ||
-	    (q->update.op <= EVC_VARIABLE_COMPARE_SET &&
+	    (is_operation(q->update.op) &&
 	     evc__operation_answer(r, 0) == NULL)) {
 		evc__question_error(q, r);
 		return;
@@ -189,16 +196,14 @@ check_question(const evc_engine_question *q)
 {
 	unsigned op = q->update.op;
 
-	if (op < EVC_VARIABLE_ADD || op > EVC_VARIABLE_COUNTS)
+	if (is_operation(op))
+		return evc__operation_check(&q->update);
+	if (op < EVC_VARIABLE_ALL || op > EVC_VARIABLE_COUNTS)
 		return evc_refuse(-EVC_INVALID_ARGUMENT,
 				  "there is no operation %u of variables", op);
 	if (op == EVC_VARIABLE_ALL && q->part == NULL)
 		return evc_refuse(-EVC_INVALID_ARGUMENT,
 				  "nobody takes the parts of all variables");
-	if (op == EVC_VARIABLE_ADD && !isfinite(q->update.by))
-		return evc_refuse(-EVC_INVALID_ARGUMENT,
-				  "variable %s: %g is nothing to add",
-				  q->update.name, q->update.by);
 	return 0;
 }
 
@@ -304,6 +309,7 @@ evc__redis_questions_again(struct redis_engine *e, bool anew)
 	evc__snapshot_anew(e);
 	if (q == NULL || !e->questions.doubt ||
 	    q->update.op == EVC_VARIABLE_GET ||
+	    q->update.op == EVC_VARIABLE_VECTOR_GET ||
 	    q->update.op == EVC_VARIABLE_COUNTS) {
 		evc__load_anew(e);
 		return;

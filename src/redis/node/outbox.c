@@ -104,20 +104,30 @@ put_word(struct deal *d, const void *bytes, size_t n)
 static bool
 put_update(struct deal *d, const evc_engine_update *u)
 {
-	char op = (char)('0' + u->op), by[40];
+	char op[64], by[40];
 	struct text t = evc__text_in(by, sizeof by);
+	struct text o = evc__text_in(op, sizeof op);
 	evc_value word = u->op == EVC_VARIABLE_SET ? u->value : u->expected;
-	const char *hash;
+	const char *hash = "";
+	size_t n = 0;
 
+	evc__text_fmt(&o, "%u", u->op);
+	if (u->op == EVC_VARIABLE_READ_HASHED ||
+	    (u->op == EVC_VARIABLE_VECTOR_READ && u->expected.size > 0)) {
+		if (evc_unpack(&u->expected, "S", &hash, &n) < 0)
+			return false;
+		word = (evc_value){ hash, n };
+	}
 	if (u->op == EVC_VARIABLE_ADD) {
 		evc__text_fmt(&t, "%.17g", u->by);
 		word = (evc_value){ by, strlen(by) };
-	} else if (u->op == EVC_VARIABLE_READ_HASHED) {
-		if (evc_unpack(&u->expected, "S", &hash, &word.size) < 0)
-			return false;
-		word.data = hash;
-	}
-	return put_word(d, &op, 1) && put_word(d, u->name, strlen(u->name)) &&
+	} else if (u->op == EVC_VARIABLE_VECTOR_READ) {
+		evc__text_fmt(&o, " %.*s", (int)n, hash);
+		word = evc__operation_patch(u);
+	} else if (u->op == EVC_VARIABLE_VECTOR_ADD)
+		word = evc__operation_patch(u);
+	return put_word(d, op, strlen(op)) &&
+	       put_word(d, u->name, strlen(u->name)) &&
 	       put_word(d, word.data, word.size);
 }
 

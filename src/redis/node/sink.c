@@ -209,24 +209,45 @@ fail_for_input(struct local_worker *w, const struct job *job,
 	say_result(w, &f);
 }
 
-/* A transaction too large for the server. */
 static void
-fail_for_size(struct local_worker *w, const evc_engine_result *r)
+fail_result(struct local_worker *w, const evc_engine_result *r, evc_status code,
+	    const char *why)
 {
-	char why[128];
-	struct text t = evc__text_in(why, sizeof why);
 	const struct frame_result f = {
 		.r = { .n = r->n,
-		       .code = EVC_RESOURCE_EXHAUSTED,
+		       .code = code,
 		       .kind = EVC_FAILED_FUNCTION,
 		       .text = why,
 		       .took = r->took },
 	};
 
-	evc__text_fmt(&t, "over Redis a transaction has at most %u reads and "
-			  "updates of variables, not %u",
-		      TRANSACTION_MOST, r->n_updates);
 	say_result(w, &f);
+}
+
+/* false: the server cannot take the updates, and the function has failed. */
+static bool
+check_updates(struct local_worker *w, const evc_engine_result *r)
+{
+	char why[128];
+	struct text t = evc__text_in(why, sizeof why);
+	uint64_t cost = 0;
+	unsigned i;
+
+	for (i = 0; i < r->n_updates; i++) {
+		if (evc__operation_check(&r->updates[i]) < 0) {
+			fail_result(w, r, EVC_INVALID_ARGUMENT,
+				    evc_last_error());
+			return false;
+		}
+		cost += evc__operation_cost(&r->updates[i]);
+	}
+	if (cost <= TRANSACTION_MOST)
+		return true;
+	evc__text_fmt(&t, "over Redis a transaction has at most %u reads and "
+			  "updates of variables, not %llu",
+		      TRANSACTION_MOST, (unsigned long long)cost);
+	fail_result(w, r, EVC_RESOURCE_EXHAUSTED, why);
+	return false;
 }
 
 /* 1: all inputs are there; 0: not yet; -1: *ret_bad will never come. */
@@ -300,8 +321,7 @@ tell_finished(struct local_worker *w, const evc_engine_result *r)
 		sync_free(r->memory);
 		return;
 	}
-	if (r->n_updates > TRANSACTION_MOST) {
-		fail_for_size(w, r);
+	if (!check_updates(w, r)) {
 		evc__node_job_free(job);
 		sync_free(r->memory);
 		return;

@@ -11,8 +11,6 @@
  */
 #include "redis/node/node.h"
 
-#include <math.h>
-
 #define ASKED_MOST 64
 #define ASKED_BYTES ((size_t)1 << 20)
 /* Scripts without an answer.  A second script takes the questions of workers
@@ -231,13 +229,8 @@ evc__node_ask(struct local_worker *w, const evc_engine_update *u)
 	if (!session_says(s) || w->question != NULL)
 		return evc_refuse(-EVC_UNAVAILABLE,
 				  "this node has lost its coordinator");
-	if (u->name == NULL || u->name[0] == '\0')
-		return evc_refuse(-EVC_INVALID_ARGUMENT,
-				  "a variable has to have a name");
-	if (u->op == EVC_VARIABLE_ADD && !isfinite(u->by))
-		return evc_refuse(-EVC_INVALID_ARGUMENT,
-				  "variable %s: %g is nothing to add", u->name,
-				  u->by);
+	if (evc__operation_check(u) < 0)
+		return -EVC_INVALID_ARGUMENT;
 	q = sync_alloc(1, sizeof *q + strlen(u->name) + 1);
 	if (q == NULL || !fill_question(q, u)) {
 		if (q != NULL)

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Vectors among the cluster's variables, from inside a function: as
+ * exec_variable.c, for some elements of a vector.
+ * Called by: the program's functions.
+ * Locks: none; the thread of the functions.
+ */
+#include "cluster/worker/exec.h"
+
+#include "wire/vector.h"
+
+static evc_status
+check_elements(const evc_exec *x, const char *call, const evc_elements *e)
+{
+	if (x == NULL || e == NULL)
+		return evc_refuse(-EVC_INVALID_ARGUMENT, "%s: there are no %s",
+				  call, x == NULL ? "functions" : "elements");
+	return evc__elements_check(e, false);
+}
+
+/* The vector that the function itself has set. false: it is no vector. */
+static bool
+look_at_set(const struct pending *p, struct vector *ret)
+{
+	evc_value is = content_value(&p->is);
+
+	return evc__vector_look(&is, ret);
+}
+
+/* ---- reads ---- */
+
+/* The places were read, with or without success: the read is noted, for others
+   may change what it depends on. */
+static evc_status
+note_places(const evc_exec *x, const evc_engine_update *u, evc_status was,
+	    evc_value *v)
+{
+	struct pending *p;
+
+	if (was < 0 && was != -EVC_NOT_FOUND && was != -EVC_OUT_OF_RANGE &&
+	    was != -EVC_INVALID_ARGUMENT)
+		return was;
+	p = evc__transaction_note(x->w, u->name);
+	if (p != NULL && evc__transaction_read(x->w, p, &u->value, v))
+		return was;
+	evc_value_free(v);
+	return evc__transaction_no_memory();
+}
+
+/* The answer for the places in u, without the function's own additions. */
+static evc_status
+read_places(const evc_exec *x, const evc_engine_update *u, bool loose,
+	    evc_value *ret)
+{
+	const struct pending *p = x->transactional ?
+		evc__transaction_find(&x->w->tx, u->name) : NULL;
+	struct vector of;
+	struct patch places;
+	evc_status st;
+
+	*ret = (evc_value){ NULL, 0 };
+	if (p != NULL && p->set) {
+		if (p->is.size == 0)
+			return evc__variable_missing(u->name);
+		if (!look_at_set(p, &of))
+			return evc__variable_no_vector(u->name);
+		st = evc__patch_read(&u->value, false, &places);
+		return st < 0 ? st :
+				evc__patch_get(&places, &of, u->name, ret);
+	}
+	if (p != NULL && p->added)
+		return evc__variable_no_vector(u->name);
+	st = evc__exec_ask(x, u, NULL, ret);
+	return x->transactional && !loose ? note_places(x, u, st, ret) : st;
+}
+
+/* Add what the function itself has added so far. */
+static evc_status
+overlay_own(const evc_exec *x, const char *name, const evc_elements *e,
+	    unsigned width)
+{
+	const struct pending *p = x->transactional ?
+		evc__transaction_find(&x->w->tx, name) : NULL;
+	const struct vector_note *a = p != NULL ? p->adds : NULL;
+	struct patch patch;
+	evc_status st = 0;
+
+	for (; a != NULL && st == 0; a = a->next) {
+		st = evc__patch_read(&a->patch, true, &patch);
+		if (st == 0)
+			evc__patch_overlay(&patch, e, width);
+	}
+	return st;
+}
+
+static evc_status
+get_elements(const evc_exec *x, const char *call, const char *name,
+	     const evc_elements *e, bool loose)
+{
+	evc_engine_update u = { .op = EVC_VARIABLE_VECTOR_GET, .name = name };
+	evc_value places, v = { NULL, 0 };
+	struct vector of;
+	evc_status st = check_elements(x, call, e);
+
+	if (st == 0)
+		st = evc__patch_make(e, false, &places);
+	if (st < 0)
+		return st;
+	u.value = places;
+	st = evc__exec_check_update(x, &u);
+	if (st == 0)
+		st = read_places(x, &u, loose, &v);
+	if (st == 0)
+		st = evc__elements_fill(e, &v);
+	if (st == 0 && evc__vector_look(&v, &of))
+		st = overlay_own(x, name, e, of.width);
+	evc_value_free(&v);
+	evc_value_free(&places);
+	return st;
+}
+
+evc_status
+evc__vector_read_whole(const evc_exec *x, const struct pending *p,
+		       read_fn *read, evc_value *ret)
+{
+	const struct vector_note *a;
+	struct vector of;
+	struct patch patch;
+	evc_status st = read(x, p->at.text, ret);
+
+	if (st < 0)
+		return st;
+	if (!evc__vector_look(ret, &of))
+		st = evc__variable_no_vector(p->at.text);
+	for (a = p->adds; a != NULL && st == 0; a = a->next) {
+		st = evc__patch_read(&a->patch, true, &patch);
+		if (st == 0)
+			st = evc__patch_add(&patch, &of, p->at.text, NULL);
+	}
+	if (st < 0)
+		evc_value_free(ret);
+	return st;
+}
+
+/* ---- additions ---- */
+
+static evc_status
+add_elements_noted(evc_exec *x, const char *name, const evc_value *patch)
+{
+	struct pending *p = evc__transaction_find(&x->w->tx, name);
+	struct vector to;
+	struct patch by;
+	evc_status st;
+
+	if (p != NULL && (p->added || (p->set && !look_at_set(p, &to))))
+		return evc__variable_no_vector(name);
+	if (p != NULL && p->set) {
+		st = evc__patch_read(patch, true, &by);
+		return st < 0 ? st : evc__patch_add(&by, &to, name, NULL);
+	}
+	p = evc__transaction_note(x->w, name);
+	return p != NULL && evc__transaction_add(x->w, p, patch) ?
+		       0 :
+		       evc__transaction_no_memory();
+}
+
+/* ---- the calls ---- */
+
+evc_status
+evc_exec_vector_set(evc_exec *x, const char *name, const evc_elements *elements)
+{
+	evc_value v;
+	evc_status st = evc__elements_check(elements, true);
+
+	if (st == 0)
+		st = evc__elements_vector(elements, &v);
+	if (st < 0)
+		return st;
+	st = evc_exec_variable_set(x, name, &v);
+	evc_value_free(&v);
+	return st;
+}
+
+evc_status
+evc_exec_vector_add(evc_exec *x, const char *name, const evc_elements *elements)
+{
+	evc_engine_update u = { .op = EVC_VARIABLE_VECTOR_ADD, .name = name };
+	evc_value patch;
+	evc_status st = check_elements(x, "evc_exec_vector_add", elements);
+
+	if (st == 0)
+		st = evc__patch_make(elements, true, &patch);
+	if (st < 0)
+		return st;
+	u.value = patch;
+	st = evc__exec_check_update(x, &u);
+	if (st == 0)
+		st = x->transactional ? add_elements_noted(x, name, &patch) :
+					evc__exec_ask(x, &u, NULL, NULL);
+	evc_value_free(&patch);
+	return st;
+}
+
+evc_status
+evc_exec_vector_get(evc_exec *x, const char *name, const evc_elements *to)
+{
+	return get_elements(x, "evc_exec_vector_get", name, to, false);
+}
+
+evc_status
+evc_exec_vector_get_loose(evc_exec *x, const char *name, const evc_elements *to)
+{
+	return get_elements(x, "evc_exec_vector_get_loose", name, to, true);
+}
+
+evc_status
+evc_exec_vector_size(evc_exec *x, const char *name, size_t *ret_n)
+{
+	evc_engine_update u = { .op = EVC_VARIABLE_VECTOR_GET,
+				.name = name,
+				.value = evc__patch_of_size() };
+	evc_value v = { NULL, 0 };
+	uint64_t n;
+	evc_status st = evc__exec_check_update(x, &u);
+
+	if (st == 0 && ret_n == NULL)
+		st = evc__variable_no_place();
+	if (st == 0)
+		st = read_places(x, &u, false, &v);
+	if (st == 0)
+		st = evc_unpack(&v, "U", &n);
+	if (st == 0)
+		*ret_n = (size_t)n;
+	evc_value_free(&v);
+	return st;
+}
