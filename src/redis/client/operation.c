@@ -122,12 +122,46 @@ read_number(const char *name, const evc_value *v, double *ret)
 	return 0;
 }
 
+/* The bytes behind the word of an answer.  *ret_memory (NULL: none) is for
+   sync_free after them. */
+static evc_status
+join_parts(const redisReply *r, evc_value *ret, void **ret_memory)
+{
+	size_t i, n = 0, size;
+	const char *part;
+	char *to;
+
+	ret->data = evc__reply_bytes(r, 1, &ret->size);
+	if (r->elements <= 2)
+		return 0;
+	for (i = 1; i < r->elements; i++) {
+		if (evc__reply_bytes(r, i, &size) == NULL)
+			return evc_refuse(-EVC_INTERNAL,
+					  "redis: an unexpected answer");
+		n += size;
+	}
+	to = sync_alloc_bytes(n + 1);
+	if (to == NULL)
+		return evc_refuse(-EVC_RESOURCE_EXHAUSTED,
+				  "no memory for an answer of %zu bytes", n);
+	*ret = (evc_value){ to, n };
+	*ret_memory = to;
+	for (i = 1; i < r->elements; i++) {
+		part = evc__reply_bytes(r, i, &size);
+		memcpy(to, part, size);
+		to += size;
+	}
+	return 0;
+}
+
 evc_status
 evc__operation_read(const evc_engine_update *u, const redisReply *r,
-		    evc_engine_answer *ret)
+		    evc_engine_answer *ret, void **ret_memory)
 {
 	evc_value v = { NULL, 0 };
 	evc_status st;
+
+	*ret_memory = NULL;
 
 	if (evc__reply_is(r, "none"))
 		return evc_refuse(-EVC_NOT_FOUND, "there is no variable %s",
@@ -159,8 +193,9 @@ evc__operation_read(const evc_engine_update *u, const redisReply *r,
 	if (u->op != EVC_VARIABLE_ADD && u->op != EVC_VARIABLE_GET &&
 	    u->op != EVC_VARIABLE_VECTOR_GET)
 		return 0;
-	v.data = evc__reply_bytes(r, 1, &v.size);
-	st = evc__operation_check_value(u->name, &v);
+	st = join_parts(r, &v, ret_memory);
+	if (st == 0)
+		st = evc__operation_check_value(u->name, &v);
 	if (st < 0)
 		return st;
 	if (u->op == EVC_VARIABLE_ADD)

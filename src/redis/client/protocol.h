@@ -110,7 +110,7 @@
 #define VALUE_LEAST ((size_t)64 << 10)
 #define VALUE_PX 3600000 /* ms until the key of a value ends */
 #define KEYS_PX(lease_ms) ((lease_ms) * 10 > 60000 ? (lease_ms) * 10 : 60000)
-#define CHUNK_BYTES 1024
+#define CHUNK_BYTES 512
 #define EXT_STORED 0x57 /* type of the extension with a vector's size */
 #define EVENT_BEGUN "begun" /* field of the first entry of ev */
 #define UNANSWERED 32
@@ -118,7 +118,7 @@
    answers nobody meanwhile. */
 #define TRANSACTION_MOST 4096
 /* So many elements of a vector are as much work as an update. */
-#define PLACES_COST 4
+#define PLACES_COST 2
 #define RANGE_COST 32
 #define NODE_NAME_SIZE 128
 
@@ -195,7 +195,7 @@ enum redis_script {
 	   (a: patch with their places).  The same asker and seq get the same answer.  A smaller seq,
 	   here and in SEND and REPLACE, is an error and does nothing.
 	   ok ANSWER... | gone | fenced; each ANSWER is an array: ok VALUE
-	   (bytes; of 1, 3 and 11) | none | other | number (no number) | vector
+	   (bytes, of 3 and 11 perhaps in several elements; of 1, 3 and 11) | none | other | number (no number) | vector
 	   (no vector) | place (no such element) | sum (it is not finite) |
 	   broken (chunks are missing) */
 	SCRIPT_VARIABLE,

@@ -214,9 +214,10 @@ void evc__operation_add(struct redis_args *a, uint64_t seq,
 /* The answer to operation i in the answer of SCRIPT_VARIABLE; NULL: there is
    none. */
 const redisReply *evc__operation_answer(const redisReply *r, size_t i);
-/* Read such an answer: the value stays in r. */
+/* Read such an answer: the value stays in r, or in *ret_memory, for sync_free
+   (NULL: none). */
 evc_status evc__operation_read(const evc_engine_update *u, const redisReply *r,
-			       evc_engine_answer *ret);
+			       evc_engine_answer *ret, void **ret_memory);
 /* Check the bytes of a variable. */
 evc_status evc__operation_check_value(const char *name, const evc_value *v);
 

@@ -42,28 +42,33 @@
 	"  end " \
 	"  return '\\201' .. struct.pack('>I4', size) .. kind " \
 	"end " \
-	/* The value of a variable; nil: chunks are missing. */ \
+	/* A vector has so many bytes in its parts, behind the head. */ \
+	"local function are_whole(parts, size) " \
+	"  for i = 2, #parts do size = size - #parts[i] end " \
+	"  return size == 0 " \
+	"end " \
+	/* The value of a variable, in parts, for strings are dear: the server \
+	   looks at each byte of a new one.  nil: chunks are missing. */ \
 	"local function whole_value(get, name) " \
 	"  local is = get(name) " \
 	"  local width, n = vector_of(is) " \
-	"  if not width then return is end " \
+	"  if not width then return {is} end " \
 	"  local parts = {vector_head(width, n)} " \
-	"  for i = 0, math.ceil(n * width / 1024) - 1 do " \
+	"  for i = 0, math.ceil(n * width / 512) - 1 do " \
 	"    parts[i + 2] = get(chunk(name, i)) " \
 	"  end " \
-	"  local all = table.concat(parts) " \
-	"  if #all == #parts[1] + n * width then return all end " \
+	"  if are_whole(parts, n * width) then return parts end " \
 	"end " \
 	"local function set_value(get, set, name, bytes) " \
 	"  local was, n = vector_of(get(name)) " \
 	"  local width, at = numbers_in(bytes) " \
 	"  local size = width and #bytes - at + 1 or 0 " \
-	"  for from = 0, size - 1, 1024 do " \
-	"    set(chunk(name, from / 1024), " \
-	"      string.sub(bytes, at + from, at + from + 1023)) " \
+	"  for from = 0, size - 1, 512 do " \
+	"    set(chunk(name, from / 512), " \
+	"      string.sub(bytes, at + from, at + from + 511)) " \
 	"  end " \
-	"  for i = math.ceil(size / 1024), " \
-	"      was and math.ceil(n * was / 1024) - 1 or -1 do " \
+	"  for i = math.ceil(size / 512), " \
+	"      was and math.ceil(n * was / 512) - 1 or -1 do " \
 	"    set(chunk(name, i), '') " \
 	"  end " \
 	"  if width then " \
@@ -78,21 +83,21 @@
 	"  local n, from = struct.unpack('<I4I4', text, 5) " \
 	"  return kind, width, n, from, 13 + (kind == 1 and 4 * n or 0) " \
 	"end " \
-	/* The elements; or nil, and why there are none. */ \
+	/* The elements, in parts; or nil, and why there are none. */ \
 	"local function vector_get(get, name, text) " \
 	"  local is = get(name) " \
 	"  local width, n = vector_of(is) " \
 	"  local kind, _, m, from = patch_of(text) " \
 	"  if is == '' then return nil, 'none' end " \
 	"  if not width then return nil, 'vector' end " \
-	"  if kind == 2 then return cmsgpack.pack(n) end " \
+	"  if kind == 2 then return {cmsgpack.pack(n)} end " \
 	"  if kind == 0 and from + m > n and m > 0 then return nil, 'place' end " \
-	"  local parts, per = {vector_head(width, m)}, 1024 / width " \
+	"  local parts, per = {vector_head(width, m)}, 512 / width " \
 	"  if kind == 0 and m > 0 then " \
 	"    local first, last = from * width, (from + m) * width - 1 " \
-	"    for i = math.floor(first / 1024), math.floor(last / 1024) do " \
+	"    for i = math.floor(first / 512), math.floor(last / 512) do " \
 	"      parts[#parts + 1] = string.sub(get(chunk(name, i)), " \
-	"        math.max(first - i * 1024, 0) + 1, last - i * 1024 + 1) " \
+	"        math.max(first - i * 512, 0) + 1, last - i * 512 + 1) " \
 	"    end " \
 	"  elseif kind == 1 then " \
 	"    local seen = {} " \
@@ -105,8 +110,7 @@
 	"      parts[k + 2] = string.sub(seen[i], at + 1, at + width) " \
 	"    end " \
 	"  end " \
-	"  local all = table.concat(parts) " \
-	"  if #all == #parts[1] + m * width then return all end " \
+	"  if are_whole(parts, m * width) then return parts end " \
 	"  return nil, 'broken' " \
 	"end " \
 	/* nil; or why nothing was added.  The places grow. */ \
@@ -119,12 +123,12 @@
 	"    '<' .. string.rep(string.sub(a, 2), 8) " \
 	/* A float beyond this is infinite. */ \
 	"  local most = width == 8 and math.huge or 3.4028235677973366e38 " \
-	"  local new, per, k = {}, 1024 / width, 0 " \
-	"  local i, old, parts, upto " \
+	"  local new, per, k = {}, 512 / width, 0 " \
+	"  local i, field, old, parts, upto " \
 	"  local function finish() " \
 	"    if not i then return end " \
 	"    parts[#parts + 1] = string.sub(old, upto + 1) " \
-	"    new[chunk(name, i)] = table.concat(parts) " \
+	"    new[field] = table.concat(parts) " \
 	"  end " \
 	"  while k < m do " \
 	"    local place = kind == 0 and from + k " \
@@ -133,8 +137,9 @@
 	"    local c = math.floor(place / per) " \
 	"    if c ~= i then " \
 	"      finish() " \
-	"      i, old, parts, upto = c, get(chunk(name, c)), {}, 0 " \
-	"      if #old ~= math.min(1024, n * width - c * 1024) then " \
+	"      i, field, parts, upto = c, chunk(name, c), {}, 0 " \
+	"      old = get(field) " \
+	"      if #old ~= math.min(512, n * width - c * 512) then " \
 	"        return 'broken' " \
 	"      end " \
 	"    end " \

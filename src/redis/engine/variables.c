@@ -76,6 +76,7 @@ answer_question(struct redis_engine *e, const redisReply *r)
 {
 	evc_engine_question *q = e->questions.current;
 	evc_engine_answer a = { .status = 0 };
+	void *memory = NULL;
 
 	e->questions.current = NULL;
 	e->questions.doubt = false;
@@ -97,10 +98,12 @@ answer_question(struct redis_engine *e, const redisReply *r)
 	if (q->update.op == EVC_VARIABLE_COUNTS)
 		a.status = read_counts(r, &a);
 	else
-		a.status = evc__operation_read(
-			&q->update, evc__operation_answer(r, 0), &a);
+		a.status = evc__operation_read(&q->update,
+					       evc__operation_answer(r, 0), &a,
+					       &memory);
 	a.text = a.status < 0 ? evc_last_error() : NULL;
 	q->done(q, &a);
+	sync_free(memory);
 }
 
 static void

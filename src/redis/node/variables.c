@@ -60,12 +60,13 @@ struct questions_sent {
 /* r: the answer of the script. */
 static evc_status
 read_answer(const struct question *q, const redisReply *r, unsigned i,
-	    evc_engine_answer *ret)
+	    evc_engine_answer *ret, void **ret_memory)
 {
 	const redisReply *mine = evc__operation_answer(r, i);
 
 	if (mine != NULL)
-		return evc__operation_read(&q->update, mine, ret);
+		return evc__operation_read(&q->update, mine, ret,
+					   ret_memory);
 	if (evc__reply_is(r, "fenced"))
 		return evc_refuse(-EVC_UNAVAILABLE,
 				  "the lease of this node is over");
@@ -84,6 +85,7 @@ answer_one(struct question *q, const redisReply *r, unsigned i)
 	struct session *s = q->session;
 	struct local_worker *w = q->worker;
 	evc_engine_answer a = { .status = 0 };
+	void *memory = NULL;
 
 	q->sent = false;
 	/* The question is sent again after the next `up`. */
@@ -92,9 +94,10 @@ answer_one(struct question *q, const redisReply *r, unsigned i)
 	if (w != NULL)
 		w->question = NULL;
 	if (r != NULL && w != NULL && s->engine != NULL && session_says(s)) {
-		a.status = read_answer(q, r, i, &a);
+		a.status = read_answer(q, r, i, &a, &memory);
 		a.text = a.status < 0 ? evc_last_error() : NULL;
 		s->node->ops->answer(s->engine, w->index, &a);
+		sync_free(memory);
 	}
 	free_question(q);
 }
