@@ -7,13 +7,37 @@
  * Functions move money between accounts, let a variable of each pair appear and
  * the other one disappear, and count themselves in "n": so a state of one moment
  * has the whole sum, one of each pair, and as many functions as have finished.
+ * They move money between elements of the vector "bank", too, and set a vector
+ * for each pair, which is short or long as the pair is.
  */
 #include "rows.h"
 
 #include <evcoord/value.h>
 #include <sys/stat.h>
 
-enum { ACCOUNTS = 20, MONEY = 1000, PAIRS = 10, OTHERS = 20000, HEAD = 24 };
+enum { ACCOUNTS = 20, MONEY = 1000, PAIRS = 10, OTHERS = 20000, HEAD = 24,
+       BANK = 640, SHORT = 10, LONG = 300,
+       /* of the server's hash: a vector has one for its size, and chunks */
+       FIELDS = OTHERS + ACCOUNTS + 3 * PAIRS + 1 + BANK / 64 };
+
+/* The vectors' part of a move. */
+static evc_status
+move_elements(evc_exec *x, int from, int to, int amount, int pair, bool is_long)
+{
+	double by[2] = { -amount, amount };
+	uint32_t at[2] = { (uint32_t)from * 30, (uint32_t)to * 30 + 5 };
+	evc_elements e = { .doubles = by, .n = 2, .at = at };
+	float all[LONG];
+	char name[32];
+	evc_status st = evc_exec_vector_add(x, "bank", &e);
+	int i;
+
+	e = (evc_elements){ .floats = all, .n = is_long ? LONG : SHORT };
+	for (i = 0; i < LONG; i++)
+		all[i] = is_long ? 2 : 1;
+	snprintf(name, sizeof(name), "s%d", pair);
+	return st < 0 ? st : evc_exec_vector_set(x, name, &e);
+}
 
 /* [from, to, amount, pair] */
 static evc_status
@@ -37,6 +61,9 @@ fn_move(evc_exec *x, void *arg)
 		st = evc_exec_variable_get(x, name, &was);
 	evc_value_free(&was);
 	if (st != 0 && st != -EVC_NOT_FOUND)
+		return evc_exec_fail(x, EVC_UNAVAILABLE, "%s",
+				     evc_last_error());
+	if (move_elements(x, from, to, amount, pair, st == 0) < 0)
 		return evc_exec_fail(x, EVC_UNAVAILABLE, "%s",
 				     evc_last_error());
 	for (b = 0, was = st == 0 ? (evc_value){ NULL, 0 } : one, st = 0;
@@ -90,6 +117,17 @@ fill(void)
 		"end "
 		"for i = 0, tonumber(ARGV[4]) - 1 do "
 		"  redis.call('HSET', KEYS[1], 'p' .. i .. '.0', '\\1') "
+		"  redis.call('HSET', KEYS[1], 's' .. i, "
+		"    '\\199\\5\\87\\4\\0\\0\\0\\10') "
+		"  redis.call('HSET', KEYS[1], '\\1' .. '0000000s' .. i, "
+		"    string.rep(struct.pack('<f', 1), 10)) "
+		"end "
+		"redis.call('HSET', KEYS[1], 'bank', "
+		"  '\\199\\5\\87\\8' .. struct.pack('>I4', 640)) "
+		"for i = 0, 9 do "
+		"  redis.call('HSET', KEYS[1], "
+		"    '\\1' .. string.format('%07x', i) .. 'bank', "
+		"    string.rep(struct.pack('<d', tonumber(ARGV[3])), 64)) "
 		"end";
 	char key[80];
 
@@ -110,7 +148,34 @@ struct content {
 	uint64_t finished;
 	int64_t sum, n;
 	unsigned accounts, others, pairs[PAIRS], twice;
+	bool is_long[PAIRS];  /* what the pair says */
+	size_t sizes[PAIRS];  /* of its vector */
+	double bank;
 };
+
+static void
+take_vector(struct content *c, const char *name, const evc_value *v)
+{
+	double all[BANK];
+	evc_elements e = { .doubles = all, .n = evc_value_count(v) };
+	double each;
+	size_t i;
+	int pair;
+
+	ck_assert_uint_le(e.n, BANK);
+	OK(evc_value_elements(v, &e));
+	if (strcmp(name, "bank") == 0) {
+		ck_assert_uint_eq(e.n, BANK);
+		for (i = 0; i < BANK; i++)
+			c->bank += all[i];
+		return;
+	}
+	ck_assert_int_eq(sscanf(name, "s%d", &pair), 1);
+	c->sizes[pair] = e.n;
+	each = e.n == LONG ? 2 : 1;
+	for (i = 0; i < e.n; i++)
+		ck_assert(all[i] == each);
+}
 
 static void
 take_variable(struct content *c, const char *name, int64_t is)
@@ -122,9 +187,10 @@ take_variable(struct content *c, const char *name, int64_t is)
 		c->accounts++;
 	} else if (name[0] == 'v')
 		c->others++;
-	else if (sscanf(name, "p%d.%d", &pair, &b) == 2)
+	else if (sscanf(name, "p%d.%d", &pair, &b) == 2) {
 		c->pairs[pair]++;
-	else if (strcmp(name, "n") == 0)
+		c->is_long[pair] = b == 1;
+	} else if (strcmp(name, "n") == 0)
 		c->n = is;
 }
 
@@ -152,6 +218,10 @@ content_of(const char *path)
 		OK(evc_unpack(&key, "s", name, sizeof(name)));
 		OK(evc_unpack(&element, "B", &bytes, &n));
 		is = (evc_value){ bytes, n };
+		if (evc_value_type(&is) == EVC_VALUE_VECTOR) {
+			take_vector(&c, name, &is);
+			continue;
+		}
 		OK(evc_unpack(&is, "I", &x));
 		take_variable(&c, name, x);
 	}
@@ -169,8 +239,11 @@ check_content(const char *path)
 	ck_assert_int_eq(c.sum, ACCOUNTS * MONEY);
 	ck_assert_uint_eq(c.accounts, ACCOUNTS);
 	ck_assert_uint_eq(c.others, OTHERS);
-	for (i = 0; i < PAIRS; i++)
+	ck_assert(c.bank == (double)BANK * MONEY);
+	for (i = 0; i < PAIRS; i++) {
 		ck_assert_msg(c.pairs[i] == 1, "%u of pair %d", c.pairs[i], i);
+		ck_assert_uint_eq(c.sizes[i], c.is_long[i] ? LONG : SHORT);
+	}
 	ck_assert_int_eq((int64_t)c.finished, c.n);
 }
 
@@ -492,7 +565,7 @@ is_killed(int i, bool restores)
 	UNTIL(exists(key) == 1);
 	OK(kill(pid, SIGKILL));
 	(void)node_wait(pid);
-	ck_assert_int_eq(rig_key("HLEN", "var"), ACCOUNTS + PAIRS + OTHERS);
+	ck_assert_int_eq(rig_key("HLEN", "var"), FIELDS);
 	rig_node(2);
 	rig_open(&config);
 	ck_assert_int_eq(exists("pre"), 0);
@@ -550,6 +623,32 @@ START_TEST(back_in_one_step)
 }
 END_TEST
 
+START_TEST(a_vector_without_all_its_parts)
+{
+	double some[2] = { 1, 1 };
+	evc_elements e = { .doubles = some, .n = 2, .from = 64 };
+	char path[64];
+	evc_value v;
+	size_t n;
+
+	begin_full(_i, NULL, 1);
+	make_path(path);
+	OK(evc_vector_add(on.cl, "bank", &e));
+	rs_do(rg.server, "HSET {%s}:var \x01" "0000001bank short", rg.ns);
+	REFUSED(EVC_DATA_LOSS, evc_vector_get(on.cl, "bank", &e));
+	REFUSED(EVC_DATA_LOSS, evc_vector_add(on.cl, "bank", &e));
+	REFUSED(EVC_DATA_LOSS, evc_variable_get(on.cl, "bank", &v));
+	REFUSED(EVC_DATA_LOSS, evc_cluster_save(on.cl, path));
+	OK(evc_vector_size(on.cl, "bank", &n));
+	/* Other parts are whole, and a new vector is. */
+	e.from = 0;
+	OK(evc_vector_add(on.cl, "bank", &e));
+	OK(evc_vector_set(on.cl, "bank", &e));
+	OK(evc_cluster_save(on.cl, path));
+	unlink(path);
+}
+END_TEST
+
 /* ---- what is too much at once ---- */
 
 START_TEST(a_transaction_that_is_too_large)
@@ -582,4 +681,5 @@ REDIS_ROWS("redis: snapshots", functions, ROW(one_moment_while_all_changes),
 	   ROW(the_server_is_restarted_and_not_trusted),
 	   ROW(the_coordinator_dies_in_a_save),
 	   ROW(the_coordinator_dies_in_a_restore), ROW(back_in_one_step),
+	   ROW(a_vector_without_all_its_parts),
 	   ROW(a_transaction_that_is_too_large))
