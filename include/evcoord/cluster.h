@@ -795,17 +795,19 @@ evc_vector_add(evc_cluster *cluster, const char *name,
 	       const evc_elements *elements);
 
 /*
- * Read elements of a vector: a range, or those at to->at, at one moment.
+ * Read elements of a vector: a range, or those at ret_elements->at, all at one
+ * moment.
  *
  * Thread:    any.
- * Ownership: the numbers are copied to to->doubles or to->floats.
+ * Ownership: the numbers are copied to where *ret_elements says.
  * Returns:   0; -EVC_NOT_FOUND; -EVC_INVALID_ARGUMENT, also for a variable that
  *            is no vector; -EVC_OUT_OF_RANGE when the vector has no element at
  *            one of the places, and nothing is copied; -EVC_RESOURCE_EXHAUSTED.
  * Since:     0.2
  */
 EVC_API evc_status
-evc_vector_get(evc_cluster *cluster, const char *name, const evc_elements *to);
+evc_vector_get(evc_cluster *cluster, const char *name,
+	       const evc_elements *ret_elements);
 
 /*
  * Read the number of elements of a vector.

@@ -318,7 +318,7 @@ evc_exec_vector_add(evc_exec *x, const char *name,
  * when it ends.
  *
  * Thread:    the function's.
- * Ownership: the numbers are copied to to->doubles or to->floats.
+ * Ownership: the numbers are copied to where *ret_elements says.
  * Returns:   0; -EVC_NOT_FOUND; -EVC_INVALID_ARGUMENT, also for a variable that
  *            is no vector; -EVC_OUT_OF_RANGE when the vector has no element at
  *            one of the places, and nothing is copied; else as
@@ -326,20 +326,21 @@ evc_exec_vector_add(evc_exec *x, const char *name,
  * Since:     0.2
  */
 EVC_API evc_status
-evc_exec_vector_get(evc_exec *x, const char *name, const evc_elements *to);
+evc_exec_vector_get(evc_exec *x, const char *name,
+		    const evc_elements *ret_elements);
 
 /*
  * Read elements of a vector, unchecked, as evc_exec_variable_get_loose: for the
  * parameters of a model, which other functions change all the time.
  *
  * Thread:    the function's.
- * Ownership: the numbers are copied to to->doubles or to->floats.
+ * Ownership: the numbers are copied to where *ret_elements says.
  * Returns:   as evc_exec_vector_get.
  * Since:     0.2
  */
 EVC_API evc_status
 evc_exec_vector_get_loose(evc_exec *x, const char *name,
-			  const evc_elements *to);
+			  const evc_elements *ret_elements);
 
 /*
  * Read the number of elements of a vector, as evc_exec_variable_get.

@@ -31,7 +31,7 @@ compare_addends(const void *a, const void *b)
 }
 
 static evc_status
-no_memory(void)
+no_memory_for_elements(void)
 {
 	return evc_refuse(-EVC_RESOURCE_EXHAUSTED,
 			  "no memory for the elements of a vector");
@@ -53,7 +53,7 @@ make_room(unsigned kind, unsigned width, size_t n, size_t from, evc_value *ret,
 	head_size = evc__put_length(head, EVC_VALUE_BINARY, (uint32_t)size);
 	p = sync_alloc_bytes(head_size + (size_t)size);
 	if (p == NULL)
-		return no_memory();
+		return no_memory_for_elements();
 	memcpy(p, head, head_size);
 	*ret = (evc_value){ p, head_size + (size_t)size };
 	p += head_size;
@@ -95,7 +95,7 @@ sort_addends(const evc_elements *e, struct addend **ret, size_t *ret_n)
 	size_t i, n = 0;
 
 	if (all == NULL)
-		return no_memory();
+		return no_memory_for_elements();
 	for (i = 0; i < e->n; i++)
 		all[i] = (struct addend){ e->at[i], (uint32_t)i,
 					  number_of(e, i) };
@@ -226,13 +226,14 @@ check_addends(const struct patch *p)
 evc_status
 evc__patch_read(const evc_value *v, bool adds, struct patch *ret)
 {
-	const void *bytes;
+	struct head h;
 
 	*ret = (struct patch){ .n = 0 };
-	if (evc_value_type(v) != EVC_VALUE_BINARY ||
-	    evc_unpack(v, "B", &bytes, &ret->size) < 0)
+	if (v->size == 0 || evc__head(v->data, v->size, &h) != HEAD_FINE ||
+	    h.type != EVC_VALUE_BINARY || h.n != v->size - h.size)
 		return wrong_patch("no binary data");
-	ret->bytes = bytes;
+	ret->bytes = (const unsigned char *)v->data + h.size;
+	ret->size = (size_t)h.n;
 	if (!read_head(ret))
 		return wrong_patch("the parts do not fit together");
 	if (adds)
@@ -314,7 +315,7 @@ get_size(const struct vector *of, evc_value *ret)
 	unsigned char *p = sync_alloc_bytes(HEAD_MOST);
 
 	if (p == NULL)
-		return no_memory();
+		return no_memory_for_elements();
 	*ret = (evc_value){ p, evc__put_unsigned(p, of->n) };
 	return 0;
 }

@@ -13,7 +13,8 @@ closes="evc_cluster_close"
 # A task is the caller's own memory, and its errors are its owner's.
 void_ends="evc_task_end"
 # The engine is asked, and the loop waited for.
-asking_gets="evc_variable_get evc_exec_variable_get"
+asking_gets="evc_variable_get evc_exec_variable_get evc_vector_get
+	evc_exec_vector_get"
 # Two numbers and no struct.
 plain_gets="evc_progress_get"
 

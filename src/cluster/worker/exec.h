@@ -225,9 +225,6 @@ evc_status evc__exec_ask(const evc_exec *x, const evc_engine_update *u,
 evc_status evc__exec_read(const evc_exec *x, const char *name, evc_value *ret);
 evc_status evc__exec_set_noted(evc_exec *x, const char *name,
 			       const evc_value *value);
-/* Read a whole vector, with the additions noted in p. */
-evc_status evc__vector_read_whole(const evc_exec *x, const struct pending *p,
-				  read_fn *read, evc_value *ret);
 
 /* ---- transaction.c ---- */
 

@@ -8,6 +8,8 @@
  */
 #include "cluster/worker/exec.h"
 
+#include "wire/vector.h"
+
 /* ---- at once ---- */
 
 evc_status
@@ -158,6 +160,30 @@ evc__exec_set_noted(evc_exec *x, const char *name, const evc_value *value)
 	return 0;
 }
 
+/* A whole vector, with the additions noted in p. */
+static evc_status
+read_added(const evc_exec *x, const struct pending *p,
+	   read_fn *read, evc_value *ret)
+{
+	const struct vector_note *a;
+	struct vector of;
+	struct patch patch;
+	evc_status st = read(x, p->at.text, ret);
+
+	if (st < 0)
+		return st;
+	if (!evc__vector_look(ret, &of))
+		st = evc__variable_no_vector(p->at.text);
+	for (a = p->adds; a != NULL && st == 0; a = a->next) {
+		st = evc__patch_read(&a->patch, true, &patch);
+		if (st == 0)
+			st = evc__patch_add(&patch, &of, p->at.text, NULL);
+	}
+	if (st < 0)
+		evc_value_free(ret);
+	return st;
+}
+
 /* With the changes of the function itself. */
 static evc_status
 get_changed(const evc_exec *x, const char *name, read_fn *read, evc_value *ret)
@@ -168,7 +194,7 @@ get_changed(const evc_exec *x, const char *name, read_fn *read, evc_value *ret)
 	evc_status st;
 
 	if (p != NULL && p->adds != NULL && !p->set)
-		return evc__vector_read_whole(x, p, read, ret);
+		return read_added(x, p, read, ret);
 	if (p == NULL || (!p->set && !p->added))
 		return read(x, name, ret);
 	if (p->added) {

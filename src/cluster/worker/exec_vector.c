@@ -119,29 +119,6 @@ get_elements(const evc_exec *x, const char *call, const char *name,
 	return st;
 }
 
-evc_status
-evc__vector_read_whole(const evc_exec *x, const struct pending *p,
-		       read_fn *read, evc_value *ret)
-{
-	const struct vector_note *a;
-	struct vector of;
-	struct patch patch;
-	evc_status st = read(x, p->at.text, ret);
-
-	if (st < 0)
-		return st;
-	if (!evc__vector_look(ret, &of))
-		st = evc__variable_no_vector(p->at.text);
-	for (a = p->adds; a != NULL && st == 0; a = a->next) {
-		st = evc__patch_read(&a->patch, true, &patch);
-		if (st == 0)
-			st = evc__patch_add(&patch, &of, p->at.text, NULL);
-	}
-	if (st < 0)
-		evc_value_free(ret);
-	return st;
-}
-
 /* ---- additions ---- */
 
 static evc_status

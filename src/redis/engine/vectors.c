@@ -30,7 +30,7 @@ struct vector_read {
 };
 
 static evc_status
-no_memory(void)
+no_memory_for_parts(void)
 {
 	return evc_refuse(-EVC_RESOURCE_EXHAUSTED,
 			  "no memory for the variables");
@@ -81,7 +81,7 @@ take_chunk(struct vectors *v, const char *field, const evc_value *bytes)
 	x = make_vector(v, field + 1 + DIGITS);
 	c = x != NULL ? sync_alloc_bytes(sizeof *c + bytes->size) : NULL;
 	if (c == NULL)
-		return no_memory();
+		return no_memory_for_parts();
 	c->i = (uint32_t)strtoul(digits, &end, 16);
 	c->size = (unsigned)bytes->size;
 	memcpy(c->bytes, bytes->data, bytes->size);
@@ -121,7 +121,7 @@ evc__vectors_take(struct vectors *v, const char *field, const evc_value *bytes)
 	}
 	x = make_vector(v, field);
 	if (x == NULL)
-		return no_memory();
+		return no_memory_for_parts();
 	x->width = width;
 	x->n = n;
 	return 1;
@@ -146,7 +146,7 @@ place_chunks(const struct vector_read *x, unsigned char *to, size_t n_bytes)
 
 	seen = sync_alloc(1, n + 1);
 	if (seen == NULL)
-		return no_memory();
+		return no_memory_for_parts();
 	for (c = x->chunks; c != NULL; c = c->next) {
 		if (c->i >= n || seen[c->i])
 			continue;
