@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
 #
 # demo.sh - a loaded server stops well, and a cluster whose workers are killed
-# counts right: what `make demo` runs.
+# counts right and learns right: what `make demo` runs.
 #
 # Needs the built examples `server` and `client`.  Their folder is the first
 # argument, else the environment variable EVC_EXAMPLES, else build/examples
 # beside the folder of this script.  wrk and curl are used when they are there,
-# and so are the example `wordcount` and, in ../tools beside the examples or in
+# and so are the examples `wordcount` and `trainer` and, in ../tools beside the examples or in
 # EVC_TOOLS, evc-trace.
 #
 # It writes files into a temporary folder, serves them on a free port of
@@ -24,7 +24,9 @@
 #
 # Then the words of some text are counted by four worker processes, two of which
 # are killed with kill -9 in the middle of it; the sums are compared with those
-# of tr, sort and uniq.
+# of tr, sort and uniq.  And four worker processes train a model, a million weights
+# in one vector, while one of them is killed every 100 to 200 ms; the model is
+# compared with that of one thread.
 #
 # Beside what is printed here there are three files when it is over, in the folder
 # EVC_DEMO_DIR (default: the current one): demo-report.txt, what the server and
@@ -32,13 +34,13 @@
 # demo-timeline.svg, what evc-trace draws of it: a lane for each thread, loop and
 # scope, and the request as a line through all of them.
 #
-# Exit status: 0; 1 if one request was cut, or if counts do not agree.
+# Exit status: 0; 1 if one request was cut, or if counts or models do not agree.
 
 set -u
 
 if [ "${1-}" = --help ]; then
 	echo "usage: demo.sh [FOLDER]"
-	echo "a loaded server stops well, then a cluster counts right;"
+	echo "a loaded server stops well, then a cluster counts and learns right;"
 	echo "FOLDER has the built examples (build/examples);"
 	echo "EVC_TOOLS in the environment is the folder of evc-trace"
 	exit
@@ -138,6 +140,20 @@ count_words() {
 	else
 		fail "the sums are not the same"
 	fi
+}
+
+# train: the trainer compares by itself.
+train() {
+	{
+		"$bin/trainer" --quick --kill 2>&1
+		echo $? >"$tmp/status"
+	} | tee "$tmp/training"
+	grep -E '^(batches|workers killed|final losses) ' "$tmp/training" |
+		sed 's/^/trainer: /' >>"$tmp/said"
+	[ "$(cat "$tmp/status")" -eq 0 ] ||
+		fail "trainer ends with $(cat "$tmp/status")"
+	grep -q '^workers killed  *[1-9]' "$tmp/training" ||
+		fail "workers were to be killed"
 }
 
 echo "== files"
@@ -305,6 +321,14 @@ else
 	echo
 	echo "== cluster: no $bin/wordcount: left out"
 fi
+if [ -x "$bin/trainer" ]; then
+	echo
+	echo "== cluster: a model, trained by 4 processes, which are killed"
+	train
+else
+	echo
+	echo "== cluster: no $bin/trainer: left out"
+fi
 
 {
 	sed 's/^/server: /; s/^server: server: /server: /' "$tmp/server"
@@ -323,7 +347,10 @@ elif ! "$tools/evc-trace" -o "$picture" "$timeline"; then
 fi
 echo
 [ $failed -eq 0 ] && echo "demo: no request was cut"
-[ $failed -eq 0 ] && [ -s "$tmp/said" ] && echo "demo: no word is missing"
+[ $failed -eq 0 ] && grep -q '^wordcount: ' "$tmp/said" &&
+	echo "demo: no word is missing"
+[ $failed -eq 0 ] && grep -q '^trainer: ' "$tmp/said" &&
+	echo "demo: no step of the training is missing"
 echo "demo: the report:   $report"
 echo "demo: the timeline: $picture"
 exit $failed

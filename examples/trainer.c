@@ -155,7 +155,8 @@ options_read(struct options *o, int argc, char **argv)
 struct alone {
 	float *weights;
 	struct batch batch;
-	double seconds;
+	uint64_t n_trained; /* samples */
+	double seconds;     /* that it took */
 };
 
 /* The same as the cluster's function, line by line. */
@@ -175,6 +176,7 @@ alone_train(struct alone *a, const struct trainer *t, uint64_t from,
 		batch_steps(b);
 		for (k = 0; k < b->n; k++)
 			a->weights[b->at[k]] += b->steps[k];
+		a->n_trained += o->n_batch;
 	}
 	a->seconds += now_seconds() - began;
 }
@@ -189,10 +191,17 @@ loss_of(struct batch *held_out, const float *model)
 }
 
 static void
-print_head(const struct options *o)
+print_head(const struct trainer *t)
 {
-	printf("%s: %" PRIu64 " samples in batches of %u, %d features\n\n",
-	       o->address, o->n_samples, (unsigned)o->n_batch, FEATURES);
+	const struct options *o = t->o;
+
+	printf("%s: %" PRIu64 " samples in batches of %u, %d features\n",
+	       o->address, t->n_batches * o->n_batch, (unsigned)o->n_batch,
+	       FEATURES);
+	if (t->n_old > 0)
+		printf("%" PRIu64 " of %" PRIu64 " batches are done by the "
+		       "checkpoint\n", t->n_old, t->n_batches);
+	putchar('\n');
 	printf("             the cluster          one thread\n"
 	       "  samples    seconds     loss     seconds     loss\n");
 }
@@ -206,16 +215,17 @@ print_point(const struct point *p)
 }
 
 /* Both are trained with the batches of a round, one after the other, so that
-   neither takes the processors from the other. */
+   neither takes the processors from the other.  Rounds of which a checkpoint had
+   all are no points of a curve, unless that is the whole training. */
 static bool
 run_rounds(struct trainer *t, struct alone *a, struct batch *held_out,
-	   struct point *points)
+	   struct curves *curves)
 {
 	uint64_t from = 0, to;
 	struct point *p;
 	int round;
 
-	print_head(t->o);
+	print_head(t);
 	for (round = 0; round < ROUNDS; round++, from = to) {
 		to = t->n_batches * (uint64_t)(round + 1) / ROUNDS;
 		if (!cluster_train(t, from, to))
@@ -223,7 +233,12 @@ run_rounds(struct trainer *t, struct alone *a, struct batch *held_out,
 		alone_train(a, t, from, to);
 		if (evc_should_stop(t->c))
 			return false;
-		p = &points[round];
+		if (t->n_trained == 0 && round < ROUNDS - 1) {
+			a->seconds = 0;
+			a->n_trained = 0;
+			continue;
+		}
+		p = &curves->points[curves->n++];
 		*p = (struct point){
 			.n_samples = to * t->o->n_batch,
 			.seconds = { t->seconds, a->seconds },
@@ -245,7 +260,7 @@ print_cluster(const struct trainer *t, const struct alone *a)
 	evc_cluster_get(t->cluster, &i);
 	printf("samples a second        %.0f on the cluster, %.0f in one "
 	       "thread\n", (double)t->n_trained / t->seconds,
-	       (double)(t->n_batches * t->o->n_batch) / a->seconds);
+	       (double)a->n_trained / a->seconds);
 	printf("functions               %" PRIu64 " done, %" PRIu64
 	       " runs answered, %" PRIu64 " lost with their worker\n", i.n_done,
 	       i.n_executions, i.n_lost);
@@ -254,7 +269,8 @@ print_cluster(const struct trainer *t, const struct alone *a)
 	printf("conflicts               %" PRIu64 "\n", i.n_conflicts);
 }
 
-/* Returns the exit status. */
+/* Have both learnt the same, and does each batch count once?  Returns the exit
+   status. */
 static int
 judge(const struct trainer *t, const struct point *last)
 {
@@ -270,20 +286,22 @@ judge(const struct trainer *t, const struct point *last)
 	return fabs(difference) <= TOLERANCE && wrong == 0 ? 0 : DIFFERS;
 }
 
+/* Returns the exit status. */
 static int
 show(const struct trainer *t, const struct alone *a,
-     const struct point *points)
+     const struct curves *curves)
 {
+	int status;
+
 	putchar('\n');
-	plot_text(points, ROUNDS);
+	plot_text(curves);
 	putchar('\n');
 	print_cluster(t, a);
-	if (t->o->plot && !plot_svg(t->o->plot, points, ROUNDS)) {
-		fprintf(stderr, "trainer: %s: %s\n", t->o->plot,
-			strerror(errno));
-		return EXIT_FAILURE;
-	}
-	return judge(t, &points[ROUNDS - 1]);
+	status = judge(t, &curves->points[curves->n - 1]);
+	if (t->o->plot == NULL || plot_svg(t->o->plot, curves))
+		return status;
+	fprintf(stderr, "trainer: %s: %s\n", t->o->plot, strerror(errno));
+	return EXIT_FAILURE;
 }
 
 /* ---- all of it ---- */
@@ -292,7 +310,7 @@ show(const struct trainer *t, const struct alone *a,
 static int
 run(struct trainer *t)
 {
-	struct point points[ROUNDS];
+	struct curves curves = { .n = 0 };
 	struct batch held_out = { 0 };
 	struct alone a = { .weights = calloc(FEATURES, sizeof(float)) };
 	int status = EXIT_FAILURE;
@@ -302,8 +320,8 @@ run(struct trainer *t)
 		fputs("trainer: no memory\n", stderr);
 	} else {
 		batch_make_held_out(&held_out, t->o->seed);
-		if (cluster_begin(t) && run_rounds(t, &a, &held_out, points))
-			status = show(t, &a, points);
+		if (cluster_begin(t) && run_rounds(t, &a, &held_out, &curves))
+			status = show(t, &a, &curves);
 	}
 	batch_free(&held_out);
 	batch_free(&a.batch);

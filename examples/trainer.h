@@ -68,6 +68,7 @@ struct trainer {
 	evc_cluster *cluster;
 	uint64_t n_batches;
 	float *done;        /* of each batch: how often it counts */
+	uint64_t n_old;     /* of them: done by the checkpoint */
 	float *weights;     /* the cluster's model, between two rounds */
 	uint64_t n_trained; /* samples, by this run of the program */
 	double seconds;     /* that it took */
@@ -96,8 +97,13 @@ struct point {
 	double seconds[2], loss[2];
 };
 
-void plot_text(const struct point *points, size_t n);
+struct curves {
+	struct point points[ROUNDS];
+	size_t n;
+};
+
+void plot_text(const struct curves *curves);
 /* false: errno says why. */
-bool plot_svg(const char *path, const struct point *points, size_t n);
+bool plot_svg(const char *path, const struct curves *curves);
 
 #endif

@@ -169,13 +169,14 @@ make_variables(struct trainer *t, const evc_value *run)
 	return st;
 }
 
-/* Which batches does the model of the checkpoint know?  Only if it is one of
-   this very run, of which nobody else can say that it is. */
+/* Which batches does the model of the checkpoint know?  A checkpoint of another
+   seed, or of another number of batches, is refused. */
 static evc_status
 read_done(struct trainer *t, const evc_value *run)
 {
 	const evc_elements done = { .floats = t->done, .n = t->n_batches };
 	evc_status st;
+	uint64_t i;
 
 	st = evc_variable_compare_set(t->cluster, "run", run, run);
 	if (st == -EVC_ABORTED)
@@ -183,6 +184,8 @@ read_done(struct trainer *t, const evc_value *run)
 			t->o->checkpoint);
 	if (st == 0)
 		st = evc_vector_get(t->cluster, "done", &done);
+	for (i = 0; st == 0 && i < t->n_batches; i++)
+		t->n_old += t->done[i] > 0;
 	return st;
 }
 
@@ -234,9 +237,9 @@ pid_of(const evc_cluster_worker_info *w)
 	if (pid == NULL || w->state != EVC_WORKER_UP)
 		return 0;
 	gethostname(host, sizeof(host) - 1);
-	if (pid > w->where &&
-	    strncmp(w->where, host, (size_t)(pid - w->where - 1)) != 0)
-		return 0;
+	if (pid > w->where && (strncmp(w->where, host, strlen(host)) != 0 ||
+			       w->where + strlen(host) + 1 != pid))
+		return 0; /* of another machine */
 	return (pid_t)strtol(pid + strlen("pid "), NULL, 10);
 }
 

@@ -20,9 +20,11 @@
 #define FLAT 30.
 /* Of labels: turned round. */
 #define NOISE 0.05
-/* The length of a step.  It is short enough for gradients of weights that are a
-   few batches old, which is what workers beside each other compute. */
-#define RATE 1.
+/* The length of the step for one sample, and for a whole batch at most.  It is
+   short enough for gradients of weights that are a few batches old, which is
+   what workers beside each other compute. */
+#define RATE 0.01
+#define RATE_MOST 1.
 /* No sample for the training has such a number. */
 #define HELD_OUT_FIRST ((uint64_t)1 << 48)
 
@@ -187,6 +189,7 @@ batch_loss(const struct batch *b)
 void
 batch_steps(struct batch *b)
 {
+	const double rate = fmin(RATE, RATE_MOST / b->n_samples);
 	size_t at = 0, i = 0;
 	uint32_t sample;
 	double error;
@@ -197,6 +200,6 @@ batch_steps(struct batch *b)
 		/* The gradient is the same for each feature that the sample
 		   has, and 0 for all others. */
 		for (; i < at; i++)
-			b->steps[i] = (float)(-RATE * error / b->n_samples);
+			b->steps[i] = (float)(-rate * error);
 	}
 }

@@ -17,10 +17,10 @@
 #define BOTTOM 48
 #define MARGIN 24
 
-static const struct curve {
+static const struct style {
 	const char *name, *color;
 	char mark;
-} curves[2] = {
+} styles[2] = {
 	{ "the cluster", "#c0392b", '#' },
 	{ "one thread", "#2471a3", 'o' },
 };
@@ -31,17 +31,17 @@ struct range {
 };
 
 static struct range
-range_of(const struct point *points, size_t n)
+range_of(const struct curves *c)
 {
 	struct range r = { 0, INFINITY, -INFINITY };
 	size_t i;
 	int k;
 
-	for (i = 0; i < n; i++) {
+	for (i = 0; i < c->n; i++) {
 		for (k = 0; k < 2; k++) {
-			r.seconds = fmax(r.seconds, points[i].seconds[k]);
-			r.least = fmin(r.least, points[i].loss[k]);
-			r.most = fmax(r.most, points[i].loss[k]);
+			r.seconds = fmax(r.seconds, c->points[i].seconds[k]);
+			r.least = fmin(r.least, c->points[i].loss[k]);
+			r.most = fmax(r.most, c->points[i].loss[k]);
 		}
 	}
 	/* Never nothing, which would be divided by. */
@@ -60,9 +60,9 @@ place(double number, double from, double to)
 /* ---- text ---- */
 
 void
-plot_text(const struct point *points, size_t n)
+plot_text(const struct curves *c)
 {
-	const struct range r = range_of(points, n);
+	const struct range r = range_of(c);
 	char lines[LINES][COLUMNS + 1];
 	size_t i;
 	int k, x, y;
@@ -72,14 +72,14 @@ plot_text(const struct point *points, size_t n)
 		lines[y][COLUMNS] = '\0';
 	}
 	for (k = 1; k >= 0; k--) {
-		for (i = 0; i < n; i++) {
+		for (i = 0; i < c->n; i++) {
 			x = (int)lround((COLUMNS - 1) *
-					place(points[i].seconds[k], 0,
+					place(c->points[i].seconds[k], 0,
 					      r.seconds));
 			y = (int)lround((LINES - 1) *
-					place(points[i].loss[k], r.most,
+					place(c->points[i].loss[k], r.most,
 					      r.least));
-			lines[y][x] = curves[k].mark;
+			lines[y][x] = styles[k].mark;
 		}
 	}
 	printf("loss\n");
@@ -90,8 +90,8 @@ plot_text(const struct point *points, size_t n)
 	for (x = 0; x < COLUMNS; x++)
 		putchar('-');
 	printf("\n         0%*.2f s\n", COLUMNS - 3, r.seconds);
-	printf("         %c the cluster   %c one thread\n", curves[0].mark,
-	       curves[1].mark);
+	printf("         %c the cluster   %c one thread\n", styles[0].mark,
+	       styles[1].mark);
 }
 
 /* ---- SVG ---- */
@@ -130,26 +130,25 @@ draw_axes(FILE *f, const struct range *r)
 }
 
 static void
-draw_curve(FILE *f, const struct point *points, size_t n, int k,
-	   const struct range *r)
+draw_curve(FILE *f, const struct curves *c, int k, const struct range *r)
 {
 	int y = MARGIN + 8 + 20 * k;
 	size_t i;
 
 	fprintf(f, "<polyline fill=\"none\" stroke=\"%s\" stroke-width=\"2\" "
-		"points=\"", curves[k].color);
-	for (i = 0; i < n; i++)
-		fprintf(f, "%.1f,%.1f ", x_of(points[i].seconds[k], r),
-			y_of(points[i].loss[k], r));
+		"points=\"", styles[k].color);
+	for (i = 0; i < c->n; i++)
+		fprintf(f, "%.1f,%.1f ", x_of(c->points[i].seconds[k], r),
+			y_of(c->points[i].loss[k], r));
 	fprintf(f, "\"/>\n<text x=\"%d\" y=\"%d\" fill=\"%s\" "
 		"text-anchor=\"end\">%s</text>\n", WIDTH - MARGIN, y,
-		curves[k].color, curves[k].name);
+		styles[k].color, styles[k].name);
 }
 
 bool
-plot_svg(const char *path, const struct point *points, size_t n)
+plot_svg(const char *path, const struct curves *c)
 {
-	const struct range r = range_of(points, n);
+	const struct range r = range_of(c);
 	FILE *f = fopen(path, "w");
 	bool ok;
 
@@ -160,8 +159,8 @@ plot_svg(const char *path, const struct point *points, size_t n)
 		"<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n",
 		WIDTH, HEIGHT);
 	draw_axes(f, &r);
-	draw_curve(f, points, n, 1, &r);
-	draw_curve(f, points, n, 0, &r);
+	draw_curve(f, c, 1, &r);
+	draw_curve(f, c, 0, &r);
 	fprintf(f, "<text x=\"%d\" y=\"%d\">loss on samples that are held out, "
 		"by seconds of training</text>\n</svg>\n", LEFT, HEIGHT - 8);
 	ok = !ferror(f);

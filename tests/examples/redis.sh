@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 #
 # redis.sh - the examples over a Redis server, and the tools of that engine:
-# cluster and wordcount with workers that come by themselves and are killed;
-# evc-worker with shared objects; evc-cluster; the five lines of doc/cluster.md; the demo.
+# cluster, trainer and wordcount with workers that come by themselves and are
+# killed; evc-worker with shared objects; evc-cluster; the five lines of
+# doc/cluster.md; the demo.
 #
 # The tools are in EVC_TOOLS (default: beside the folder of the examples).
 # shellcheck disable=SC2154 # bin, tmp, failures, server, redis, tools: lib.sh, redis_lib.sh
@@ -68,6 +69,19 @@ for n in 1 2; do
 	sed -i 1d "$tmp/out"
 	check "cluster on workers that come, $n" same 0 "$tmp/want"
 done
+end_nodes
+
+# ---- trainer ---------------------------------------------------------------------
+
+node "$bin/trainer" --worker -n 4 "$at/trainer"
+for kill in '' --kill; do
+	# shellcheck disable=SC2086 # a word, or none
+	run "$bin/trainer" --samples 10000 $kill "$at/trainer"
+	check "trainer $kill: the loss is that of one thread" test $status -eq 0
+	check 'each batch counts once' told \
+		'^batches +100, of which 0 do not count exactly once$'
+done
+check 'workers were killed' told '^workers killed +[1-9]'
 end_nodes
 
 # ---- wordcount -------------------------------------------------------------------
