@@ -59,15 +59,33 @@ evc__notes_ring(struct notes *n)
 	return st;
 }
 
+/* Lock held.  false: no memory. */
+static bool
+note_worker(struct noted_workers *of, uint32_t worker)
+{
+	/* One worker is often noted again and again. */
+	if (of->n > 0 && of->at[of->n - 1] == worker)
+		return true;
+	if (!ARRAY_RESERVE(of->at, of->n, of->room, 1))
+		return false;
+	of->at[of->n++] = worker;
+	return true;
+}
+
 void
 evc__notes_wake(evc_engine *engine, int worker)
 {
 	struct notes *n = notes_of(engine);
 
-	/* The engine looks at all workers; a look is cheap. */
-	(void)worker;
-	if (sync_xchg(&n->wake, 1) == 0)
+	if (n->by_worker && worker >= 0) {
+		sync_lock(&n->lock);
+		n->asked.wake_all |=
+			!note_worker(&n->asked.wakes, (unsigned)worker);
+		ring_loop(n);
+		sync_unlock(&n->lock);
+	} else if (sync_xchg(&n->wake, 1) == 0) {
 		evc__notes_ring(n);
+	}
 }
 
 void
@@ -97,21 +115,15 @@ evc__notes_cancel_one(evc_engine *engine, unsigned worker, uint64_t n)
 	sync_unlock(&notes->lock);
 }
 
-/* Lock held. */
-static void
-mark_worker(uint64_t *bits, unsigned worker)
-{
-	if (worker < WORKERS_MOST)
-		bits[worker / 64] |= UINT64_C(1) << worker % 64;
-}
-
 void
 evc__notes_kill(evc_engine *engine, unsigned worker)
 {
 	struct notes *n = notes_of(engine);
 
 	sync_lock(&n->lock);
-	mark_worker(n->asked.kills, worker);
+	/* Without memory the worker is not killed, and its function runs to its
+	   end. */
+	(void)note_worker(&n->asked.kills, worker);
 	ring_loop(n);
 	sync_unlock(&n->lock);
 }
@@ -120,11 +132,11 @@ int
 evc__notes_stack(evc_engine *engine, unsigned worker)
 {
 	struct notes *n = notes_of(engine);
-	evc_status st;
+	evc_status st = -EVC_UNAVAILABLE;
 
 	sync_lock(&n->lock);
-	mark_worker(n->asked.stacks, worker);
-	st = n->shut ? -EVC_UNAVAILABLE : ring_loop(n);
+	if (!n->shut && note_worker(&n->asked.stacks, worker))
+		st = ring_loop(n);
 	sync_unlock(&n->lock);
 	return st < 0 ? -1 : 0;
 }
@@ -193,7 +205,10 @@ evc__asked_free(struct asked *a)
 {
 	sync_free(a->ones);
 	sync_free(a->forgets);
-	a->ones = a->forgets = NULL;
+	sync_free(a->kills.at);
+	sync_free(a->stacks.at);
+	sync_free(a->wakes.at);
+	*a = (struct asked){ .leave = false };
 }
 
 bool

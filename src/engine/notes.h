@@ -12,9 +12,16 @@
 
 #include "base/sync.h"
 
-#define WORKERS_MOST 1024
+#define WORKERS_MOST 1024 /* of one node, of threads and of processes */
 
-/* Requests that the loop has not read. */
+/* Numbers of workers, in the order in which they were noted.  Few of many
+   workers are noted at one time. */
+struct noted_workers {
+	uint32_t *at;
+	size_t n, room;
+};
+
+/* Requests that the loop has not read.  A worker may be noted twice. */
 struct asked {
 	bool leave;
 	unsigned n_wanted;      /* workers to be there; 0: no request */
@@ -24,8 +31,9 @@ struct asked {
 	size_t n_ones, ones_room;
 	uint64_t *forgets;
 	size_t n_forgets, forgets_room;
-	uint64_t kills[WORKERS_MOST / 64];
-	uint64_t stacks[WORKERS_MOST / 64];
+	struct noted_workers kills, stacks;
+	struct noted_workers wakes; /* see notes.by_worker */
+	bool wake_all;          /* a wake was lost for lack of memory */
 };
 
 /* Between any thread and the loop.  Zeroed before evc__notes_init. */
@@ -35,6 +43,9 @@ struct notes {
 	bool posted;            /* lock: the message is on its way */
 	bool shut;              /* lock: the engine ends, and no message is sent */
 	struct asked asked;     /* lock */
+	bool by_worker;         /* creation: the engine wants to know which
+				   worker a wake is for; else it looks at
+				   all */
 	/* atomic: a wake -> the message, which clears it before its look */
 	_Atomic uint32_t wake;
 	/* atomic: loop -> forget: results that workers keep; raised before the
@@ -67,12 +78,6 @@ evc_status evc__notes_ring(struct notes *n);
    caller, for evc__asked_free. */
 struct asked evc__notes_asked(struct notes *n);
 void evc__asked_free(struct asked *a);
-/* Is this worker among the workers of kills or stacks? */
-static inline bool
-asked_has(const uint64_t *bits, unsigned worker)
-{
-	return worker < WORKERS_MOST && (bits[worker / 64] >> worker % 64 & 1);
-}
 /* Called before a look at the queue: a later wake sends a new message. */
 static inline void
 notes_look(struct notes *n)

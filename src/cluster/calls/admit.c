@@ -211,9 +211,14 @@ await_room(evc_cluster *cl, unsigned n, double wait)
 static evc_status
 find_worker(const evc_cluster *cl, const char *name, uint32_t *ret)
 {
-	unsigned i;
+	unsigned i, from = 0;
 
-	for (i = 0; i < cl->workers.n_wanted; i++)
+	/* The place in the usual name, if the engine gave no other. */
+	if (sscanf(name, "worker %u", &from) != 1 ||
+	    from >= cl->workers.n_wanted ||
+	    strcmp(cl->workers.all[from]->name, name) != 0)
+		from = 0;
+	for (i = from; i < cl->workers.n_wanted; i++)
 		if (strcmp(cl->workers.all[i]->name, name) == 0) {
 			*ret = i;
 			return 0;

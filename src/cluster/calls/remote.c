@@ -98,6 +98,7 @@ evc_remote_cancel(evc_remote *r)
 		evc__tell(cl);
 	} else if (!(r->flags & REMOTE_ASKED)) {
 		r->flags |= REMOTE_ASKED;
+		cl->stop.any_asked = true;
 		r->done_ns = sync_mono();
 		if (cl->engine.at != NULL)
 			cl->engine.ops->cancel_one(cl->engine.at, r->worker,

@@ -9,6 +9,7 @@
  */
 #include "cluster/core/closures.h"
 
+#include "base/array.h"
 #include "base/deadline.h"
 
 #define PASSED_BY 256
@@ -27,6 +28,7 @@ line_put(struct closures *q, struct closure *cl, bool first)
 	closure_line_put(line_of(q, cl), cl, first);
 	cl->where = CLOSURE_QUEUED;
 	q->n_queued++;
+	q->n_tagged += cl->tag != TAG_ANY;
 }
 
 static void
@@ -34,6 +36,7 @@ line_take_off(struct closures *q, struct closure *cl)
 {
 	closure_line_remove(line_of(q, cl), cl);
 	q->n_queued--;
+	q->n_tagged -= cl->tag != TAG_ANY;
 }
 
 static void
@@ -84,22 +87,18 @@ evc__closures_destroy(struct closures *q)
 bool
 evc__closures_tags(struct closures *q, unsigned n)
 {
-	struct closure_line **own;
+	struct closure_line *line;
 
 	if (n <= q->n_own)
 		return true;
-	own = sync_alloc(n, sizeof *own);
-	if (own == NULL)
+	if (!ARRAY_RESERVE(q->own, q->n_own, q->own_room, n - q->n_own))
 		return false;
-	if (q->n_own > 0)
-		memcpy(own, q->own, q->n_own * sizeof *own);
-	sync_free(q->own);
-	q->own = own;
 	while (q->n_own < n) {
-		own[q->n_own] = sync_alloc(1, sizeof **own);
-		if (own[q->n_own] == NULL)
+		line = sync_alloc(1, sizeof *line);
+		if (line == NULL)
 			return false;
-		closure_line_init(own[q->n_own++]);
+		closure_line_init(line);
+		q->own[q->n_own++] = line;
 	}
 	return true;
 }
@@ -197,7 +196,7 @@ cancel_all(struct closures *q)
 		cancel(q, LIST_OF(q->alone.next, struct closure, link));
 	while ((cl = closure_line_first(&q->common)) != NULL)
 		cancel(q, cl);
-	for (i = 0; i < q->n_own; i++)
+	for (i = 0; i < q->n_own && q->n_tagged > 0; i++)
 		while ((cl = closure_line_first(q->own[i])) != NULL)
 			cancel(q, cl);
 }

@@ -45,6 +45,8 @@ struct closures {
 	struct closure_line common;
 	struct closure_line **own; /* lines of tags below n_own */
 	unsigned n_own;
+	size_t own_room;
+	uint64_t n_tagged; /* closures in these lines */
 	uint64_t leaving; /* of the owner: workers with this tag and greater ones
 			     take closures with their tag alone */
 	struct list held;

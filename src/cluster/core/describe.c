@@ -11,9 +11,6 @@
  */
 #include "cluster/core/told.h"
 
-/* Busy workers that a report names. */
-#define NAMED_MOST STACKS_MOST
-
 /* ---- as text ---- */
 
 static void
@@ -65,29 +62,36 @@ put_stack(const struct worker_stack *s, struct text *t)
 }
 
 static void
+put_more(unsigned n, unsigned named, const char *what, struct text *t)
+{
+	if (n > named)
+		evc__text_fmt(t, n - named == 1 ? "%u more worker is %s\n" :
+						  "%u more workers are %s\n",
+			      n - named, what);
+}
+
+static void
 write_text(evc_cluster *cl, bool stacks, struct text *t)
 {
 	char queued[200 + 2 * TEXT_SIZE];
 	struct text q = evc__lines_in(queued, sizeof queued);
 	struct worker_stack *s = NULL;
-	unsigned i, n, n_busy, n_stacks = 0;
-	struct told *all;
+	struct told_workers told;
+	unsigned i, n_stacks = 0, n_busy;
 
 	t->lines = true;
-	all = evc__told_copy(cl, &q, &n);
-	n_busy = evc__told_busy(all, n);
+	evc__told_copy(cl, &q, &told);
 	if (stacks)
-		s = evc__told_stacks(cl, all, n, &n_stacks);
-	for (i = 0; i < n; i++) {
-		if (i == NAMED_MOST && i < n_busy) {
-			evc__text_fmt(t, "%u more workers are busy\n",
-				      n_busy - i);
-			i = n_busy;
-		}
-		if (i < n)
-			put_worker(&all[i], t);
+		s = evc__told_stacks(cl, &told, &n_stacks);
+	for (i = 0; i < told.n; i++) {
+		put_worker(&told.at[i], t);
 		if (i < n_stacks)
 			put_stack(&s[i], t);
+	}
+	if (told.n > 0) {
+		n_busy = told.n_busy < told.n ? told.n_busy : told.n;
+		put_more(told.n_busy, n_busy, "busy", t);
+		put_more(told.n_down, told.n - n_busy, "not up", t);
 	}
 	/* `queued` consists of lines. */
 	t->lines = false;
@@ -95,7 +99,7 @@ write_text(evc_cluster *cl, bool stacks, struct text *t)
 	if (t->len == 0)
 		evc__text_fmt(t, "nothing runs, nothing is queued\n");
 	evc__stacks_free(s, n_stacks);
-	sync_free(all);
+	sync_free(told.at);
 }
 
 size_t

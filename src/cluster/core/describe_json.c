@@ -14,13 +14,15 @@
  *	unsaved_why, trouble, down
  *			string or null: why saves fail, why functions wait, why
  *			the engine is down
- *	workers		array of: name, state ("starting", "up", "hung",
+ *	workers		array of at most TOLD_MOST, busy ones rather than others
+ *			and then those that are not up: name, state ("starting", "up", "hung",
  *			"fenced", "gone", "leaving"), where, since, lives, running, done,
  *			failures (numbers), function (string or null: the oldest), busy
  *			(number or null: its time), text (string or null: why
  *			the worker has gone), stack (array of strings or null:
  *			the lines below the worker in text), no_stack (string or
  *			null: why there are none)
+ *	workers_more	number: workers that are not in that array
  */
 #include "cluster/core/told.h"
 
@@ -124,33 +126,46 @@ stack_at(const struct worker_stack *s, unsigned n, unsigned index)
 	return NULL;
 }
 
+static int
+by_index(const void *a, const void *b)
+{
+	const struct told *x = a, *y = b;
+
+	return x->i.index < y->i.index ? -1 : x->i.index > y->i.index;
+}
+
 static void
 json_workers(struct evc__json *j, const evc_cluster *cl,
-	     const struct worker_stack *s, unsigned n)
+	     struct told_workers *told, const struct worker_stack *s,
+	     unsigned n)
 {
-	evc_cluster_worker_info w;
+	const evc_cluster_worker_info *w;
 	char text[DEATH_SIZE];
 	unsigned i;
 
+	if (told->n > 1)
+		qsort(told->at, told->n, sizeof *told->at, by_index);
 	evc__json_begin(j, "workers", "[");
-	for (i = 0; evc_cluster_worker_get(cl, i, &w) == 0; i++) {
+	for (i = 0; i < told->n; i++) {
+		w = &told->at[i].i;
 		evc__json_begin(j, NULL, "{");
-		evc__json_string(j, "name", w.name);
-		evc__json_string(j, "state", evc__worker_state_name(w.state));
-		evc__json_string(j, "where", w.where);
-		evc__json_seconds(j, "since", w.since);
-		evc__json_number(j, "lives", w.lives);
-		evc__json_number(j, "running", w.n_running);
-		evc__json_number(j, "done", w.n_done);
-		evc__json_number(j, "failures", w.n_failures);
-		evc__json_string_if(j, "function", w.function);
-		evc__json_seconds_if(j, "busy", w.busy);
-		(void)evc_cluster_worker_text(cl, i, text, sizeof text);
+		evc__json_string(j, "name", w->name);
+		evc__json_string(j, "state", evc__worker_state_name(w->state));
+		evc__json_string(j, "where", w->where);
+		evc__json_seconds(j, "since", w->since);
+		evc__json_number(j, "lives", w->lives);
+		evc__json_number(j, "running", w->n_running);
+		evc__json_number(j, "done", w->n_done);
+		evc__json_number(j, "failures", w->n_failures);
+		evc__json_string_if(j, "function", w->function);
+		evc__json_seconds_if(j, "busy", w->busy);
+		(void)evc_cluster_worker_text(cl, w->index, text, sizeof text);
 		evc__json_string_if(j, "text", text);
-		json_stack(j, stack_at(s, n, i));
+		json_stack(j, stack_at(s, n, w->index));
 		evc__json_end(j, "}");
 	}
 	evc__json_end(j, "]");
+	evc__json_number(j, "workers_more", told->n_all - told->n);
 }
 
 void
@@ -161,14 +176,12 @@ evc__cluster_json(evc_cluster *cl, const evc_cluster_info *info, bool stacks,
 	struct evc__json j = { .t = t };
 	int64_t n = n_variables(cl);
 	struct worker_stack *s = NULL;
+	struct told_workers told;
 	unsigned i, n_stacks = 0;
-	struct told *all;
 
-	if (stacks) {
-		all = evc__told_copy(cl, &none, &i);
-		s = evc__told_stacks(cl, all, i, &n_stacks);
-		sync_free(all);
-	}
+	evc__told_copy(cl, &none, &told);
+	if (stacks)
+		s = evc__told_stacks(cl, &told, &n_stacks);
 
 	evc__json_begin(&j, NULL, "{");
 	evc__json_begin(&j, "cluster", "{");
@@ -189,20 +202,22 @@ evc__cluster_json(evc_cluster *cl, const evc_cluster_info *info, bool stacks,
 	evc__json_string_if(&j, "trouble", cl->engine.trouble);
 	evc__json_string_if(&j, "down", cl->engine.down);
 	sync_unlock(&cl->q.lock);
-	json_workers(&j, cl, s, n_stacks);
+	json_workers(&j, cl, &told, s, n_stacks);
 	evc__stacks_free(s, n_stacks);
+	sync_free(told.at);
 	evc__json_end(&j, "}");
 	evc__json_end(&j, "}");
 }
 
 static void
-family_of_workers(const evc_cluster *cl, struct text *t)
+family_of_workers(evc_cluster *cl, struct text *t)
 {
 	unsigned n[WORKER_STATES] = { 0 }, i;
-	evc_cluster_worker_info w;
 
-	for (i = 0; evc_cluster_worker_get(cl, i, &w) == 0; i++)
-		n[w.state]++;
+	sync_lock(&cl->q.lock);
+	for (i = 0; i < cl->workers.n; i++)
+		n[worker_told_state(cl->workers.all[i])]++;
+	sync_unlock(&cl->q.lock);
 	evc__prometheus_head(t, "cluster", "workers", gauge,
 			     "Workers by state.");
 	for (i = EVC_WORKER_STARTING; i < WORKER_STATES; i++) {

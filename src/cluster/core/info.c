@@ -33,10 +33,7 @@ evc__worker_info(const struct cluster_worker *w, uint64_t now,
 
 	memset(ret, 0, sizeof *ret);
 	ret->index = w->index;
-	ret->state = w->leaves && (w->state == EVC_WORKER_STARTING ||
-				   w->state == EVC_WORKER_UP) ?
-			     EVC_WORKER_LEAVING :
-			     w->state;
+	ret->state = worker_told_state(w);
 	ret->lives = w->lives;
 	ret->n_running = w->n_running + w->n_given_up;
 	ret->n_done = w->n_done;

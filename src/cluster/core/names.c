@@ -9,6 +9,7 @@
  * engine (worker_names), closures.c by `fits`.
  * Locks: the cluster's lock, held.
  */
+#include "base/array.h"
 #include "cluster/core/cluster.h"
 
 /* ---- the table ---- */
@@ -53,8 +54,10 @@ evc__names_destroy(evc_cluster *cl)
 {
 	struct cluster_name *n, *next;
 
-	TABLE_EACH(n, next, &cl->names.all)
+	TABLE_EACH(n, next, &cl->names.all) {
+		sync_free(n->has);
 		sync_free(n);
+	}
 	evc__table_free(&cl->names.all);
 }
 
@@ -85,11 +88,33 @@ struct lack {
 };
 
 static bool
+name_has(const struct cluster_name *name, uint32_t worker)
+{
+	return worker / 64 < name->n_has &&
+	       (name->has[worker / 64] >> worker % 64 & 1);
+}
+
+/* false: no memory. */
+static bool
+add_worker(struct cluster_name *name, uint32_t worker)
+{
+	size_t n = worker / 64;
+
+	/* New words are 0, as all memory of sync_alloc is. */
+	if (n >= name->n_has &&
+	    !evc__array_grow(&name->has, sizeof *name->has, name->n_has,
+			     n + 1 - name->n_has, &name->n_has))
+		return false;
+	name->has[n] |= UINT64_C(1) << worker % 64;
+	return true;
+}
+
+static bool
 note_lack(const struct cluster_name *name, void *arg)
 {
 	struct lack *l = arg;
 
-	if (name->has[l->worker / 64] >> l->worker % 64 & 1)
+	if (name_has(name, l->worker))
 		return true;
 	l->name = name;
 	return false;
@@ -101,8 +126,7 @@ missing_for(const evc_cluster *cl, const evc_remote *r, uint32_t worker)
 {
 	struct lack l = { .worker = worker };
 
-	if (worker < NAME_WORKERS && worker < cl->workers.n &&
-	    cl->workers.all[worker]->tells)
+	if (worker < cl->workers.n && cl->workers.all[worker]->tells)
 		each_name(r, note_lack, &l);
 	return l.name;
 }
@@ -123,12 +147,12 @@ worker_fits(const struct closures *q, const struct closure *c, uint32_t worker)
 static void
 forget_worker(evc_cluster *cl, unsigned worker)
 {
-	uint64_t bit = UINT64_C(1) << worker % 64, now = sync_mono();
+	uint64_t now = sync_mono();
 	struct cluster_name *n, *next;
 
 	TABLE_EACH(n, next, &cl->names.all)
-		if (n->has[worker / 64] & bit) {
-			n->has[worker / 64] &= ~bit;
+		if (name_has(n, worker)) {
+			n->has[worker / 64] &= ~(UINT64_C(1) << worker % 64);
 			n->lost_ns = now;
 		}
 }
@@ -145,16 +169,13 @@ evc__sink_worker_names(void *core, unsigned worker,
 
 	sync_lock(&cl->q.lock);
 	w = cluster_worker_at(&cl->workers, worker);
-	if (w != NULL && worker < NAME_WORKERS) {
+	if (w != NULL) {
 		forget_worker(cl, worker);
 		for (i = 0; i < n; i++) {
 			if (strlen(functions[i]) >= NAME_SIZE)
 				continue;
 			name = evc__name(cl, functions[i]);
-			if (name != NULL)
-				name->has[worker / 64] |= UINT64_C(1)
-							  << worker % 64;
-			all &= name != NULL;
+			all &= name != NULL && add_worker(name, worker);
 		}
 		/* A name was lost for lack of memory: the worker is given all
 		   functions, and refuses those unknown. */
@@ -169,22 +190,28 @@ evc__sink_worker_names(void *core, unsigned worker,
 
 /* Can a worker that is up run r? */
 static bool
-somebody_has(const evc_cluster *cl, const evc_remote *r)
+somebody_has(evc_cluster *cl, const evc_remote *r)
 {
 	uint32_t tag = r->closure.tag;
-	unsigned i;
+	unsigned i, k, n = cl->workers.n_wanted;
 
 	if (tag != TAG_ANY)
 		return has_names(cl, r, tag);
-	for (i = 0; i < cl->workers.n_wanted; i++)
+	/* The worker of the last look comes first: mostly this one is
+	   enough. */
+	for (k = 0; k < n; k++) {
+		i = (cl->names.last + k) % n;
 		if (cl->workers.all[i]->state == EVC_WORKER_UP &&
-		    has_names(cl, r, i))
+		    has_names(cl, r, i)) {
+			cl->names.last = i;
 			return true;
+		}
+	}
 	return false;
 }
 
 static evc_remote *
-missing_in(const evc_cluster *cl, const struct closure_line *line)
+missing_in(evc_cluster *cl, const struct closure_line *line)
 {
 	const struct list *n;
 	unsigned i, looks = 0;
@@ -266,12 +293,12 @@ evc__missing_describe(const evc_cluster *cl, const evc_remote *r,
 }
 
 evc_remote *
-evc__missing_find(const evc_cluster *cl)
+evc__missing_find(evc_cluster *cl)
 {
 	evc_remote *r = missing_in(cl, &cl->q.common);
 	unsigned i;
 
-	for (i = 0; i < cl->workers.n && r == NULL; i++)
+	for (i = 0; i < cl->workers.n && cl->q.n_tagged > 0 && r == NULL; i++)
 		if (cl->workers.all[i]->state == EVC_WORKER_UP)
 			r = missing_in(cl, cl->q.own[i]);
 	return r;

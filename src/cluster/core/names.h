@@ -6,14 +6,14 @@
 #ifndef EVC_CLUSTER_NAMES_H
 #define EVC_CLUSTER_NAMES_H
 
-#define NAME_WORKERS 1024 /* workers behind these are given all functions */
 #define MISSING_LOOKS 1024
 
 /* One name, kept for the cluster's life.  All fields: lock. */
 struct cluster_name {
 	struct table_name at;
 	bool known; /* a worker has a function of this name */
-	uint64_t has[NAME_WORKERS / 64]; /* workers that have told this name */
+	uint64_t *has;  /* a bit for each worker that has told this name */
+	size_t n_has;   /* words in `has`; workers behind have not told it */
 	uint64_t lost_ns; /* time at which such a worker was replaced; 0:
 			     never */
 	char name[NAME_SIZE];
@@ -22,6 +22,8 @@ struct cluster_name {
 /* All fields: lock. */
 struct function_names {
 	bool known; /* a worker has told its names: other names are refused */
+	unsigned last; /* the worker that had the names of a function in the
+			  last look, for the next one */
 	struct table all;
 };
 
@@ -39,7 +41,7 @@ void evc__names_destroy(evc_cluster *cl);
 void evc__names_note(evc_cluster *cl, const evc_remote *r);
 /* The first function that no worker can run among those that are up; NULL: none
    in the first MISSING_LOOKS of each line. */
-evc_remote *evc__missing_find(const evc_cluster *cl);
+evc_remote *evc__missing_find(evc_cluster *cl);
 /* The time from which on no worker could run r. */
 uint64_t evc__missing_since(const evc_cluster *cl, const evc_remote *r);
 /* The same in words: "no worker has had a function called ...". */

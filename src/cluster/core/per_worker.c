@@ -10,6 +10,9 @@
 #include "wire/walk.h"
 
 #define ENTRY(n) LIST_OF(n, evc_per_worker, link)
+/* Up to so many workers each one sweeps; of more this many of all do. */
+#define SWEEP_ALWAYS 1024
+#define SWEEPS 64
 
 static bool
 uses_defs(const struct cluster_worker *w)
@@ -68,13 +71,29 @@ seen_by_some(const evc_cluster *cl, uint64_t seq)
 	return false;
 }
 
+/* Each worker that comes by would look at all others: of many workers most put
+   the sweep off, and the entries stay for a little longer. */
+static bool
+is_put_off(evc_cluster *cl)
+{
+	if (list_empty(&cl->workers.defs))
+		return true;
+	if (cl->workers.n <= SWEEP_ALWAYS ||
+	    ++cl->workers.n_swept > cl->workers.n / SWEEPS)
+		cl->workers.n_swept = 0;
+	return cl->workers.n_swept > 0;
+}
+
 /* Free dropped entries that no worker has to see or reads. */
 static void
 sweep_drops(evc_cluster *cl)
 {
-	uint64_t seen = seen_by_all(cl);
 	struct list *n, *tmp;
+	uint64_t seen;
 
+	if (is_put_off(cl))
+		return;
+	seen = seen_by_all(cl);
 	LIST_EACH(n, tmp, &cl->workers.defs)
 	{
 		if (ENTRY(n)->seq + 2 > seen)

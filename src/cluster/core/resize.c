@@ -31,6 +31,7 @@ make_worker(unsigned index)
 	w->since_ns = w->down_ns = sync_mono();
 	list_init(&w->running);
 	list_init(&w->given_up);
+	list_init(&w->news);
 	t = evc__text_in(w->name, sizeof w->name);
 	evc__text_fmt(&t, "worker %u", index);
 	return w;

@@ -65,6 +65,7 @@ evc__stop_running(evc_cluster *cl)
 	if (cl->stop.asked_upto < cl->q.cancel_upto) {
 		cl->stop.asked_upto = cl->q.cancel_upto;
 		cl->stop.asked_ns = sync_mono();
+		cl->stop.any_asked = true;
 		if (cl->engine.at != NULL && !cl->engine.left)
 			cl->engine.ops->cancel(cl->engine.at,
 					       cl->q.cancel_upto);

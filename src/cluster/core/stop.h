@@ -15,6 +15,8 @@ struct cluster_stop {
 				 to stop */
 	uint64_t asked_upto;  /* the last attempt that this request was made
 				 to */
+	bool any_asked;       /* a function that runs was asked to stop, alone or
+				 with others, at the last look or since */
 };
 
 /* ---- stop.c: lock held ---- */

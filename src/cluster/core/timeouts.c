@@ -67,6 +67,18 @@ grace_since(evc_cluster *cl, uint64_t since, uint64_t now)
 				 age + evc__cluster_left(cl));
 }
 
+/* Was a function of the worker asked to stop? */
+static bool
+any_asked(const evc_cluster *cl, const struct cluster_worker *w)
+{
+	const struct list *n;
+
+	for (n = w->running.next; n != &w->running; n = n->next)
+		if (asked_since(cl, LIST_OF(n, evc_remote, closure.link)) != 0)
+			return true;
+	return false;
+}
+
 static uint64_t
 give_up_in(evc_cluster *cl, struct cluster_worker *w, uint64_t now)
 {
@@ -101,16 +113,24 @@ uint64_t
 evc__give_up(evc_cluster *cl, uint64_t now)
 {
 	uint64_t soonest = SYNC_FOREVER, due;
+	struct cluster_worker *w;
+	bool any = false;
 	unsigned i;
 
-	if (cl->engine.at == NULL)
+	/* There may be many workers, and mostly none was asked. */
+	if (cl->engine.at == NULL || !cl->stop.any_asked)
 		return soonest;
-	for (i = 0; i < cl->workers.n; i++)
-		if (cl->workers.all[i]->state == EVC_WORKER_UP ||
-		    cl->workers.all[i]->state == EVC_WORKER_HUNG) {
-			due = give_up_in(cl, cl->workers.all[i], now);
+	for (i = 0; i < cl->workers.n; i++) {
+		w = cl->workers.all[i];
+		if (w->n_running == 0)
+			continue;
+		if (w->state == EVC_WORKER_UP || w->state == EVC_WORKER_HUNG) {
+			due = give_up_in(cl, w, now);
 			soonest = due < soonest ? due : soonest;
 		}
+		any = any || any_asked(cl, w);
+	}
+	cl->stop.any_asked = any;
 	evc__tell(cl);
 	return soonest;
 }
@@ -191,7 +211,8 @@ mind_own(evc_cluster *cl, uint64_t now)
 	unsigned i;
 
 	soonest = mind_names(cl, now);
-	for (i = 0; i < cl->workers.n && !cl->q.failed; i++) {
+	for (i = 0; i < cl->workers.n && cl->q.n_tagged > 0 && !cl->q.failed;
+	     i++) {
 		w = cl->workers.all[i];
 		if (w->state == EVC_WORKER_UP ||
 		    (c = evc__closures_own(&cl->q, i)) == NULL)

@@ -19,16 +19,6 @@ evc__worker_state_name(unsigned state)
 	return states[state];
 }
 
-static int
-the_longest_first(const void *a, const void *b)
-{
-	const struct told *x = a, *y = b;
-
-	if (x->busy != y->busy)
-		return x->busy < y->busy ? 1 : -1;
-	return x->i.index < y->i.index ? -1 : x->i.index > y->i.index;
-}
-
 /* Lock held. */
 static void
 tell_worker(evc_cluster *cl, const struct cluster_worker *w, uint64_t now,
@@ -47,73 +37,129 @@ tell_worker(evc_cluster *cl, const struct cluster_worker *w, uint64_t now,
 	ret->busy = (double)(now - w->building_ns) / 1e9;
 }
 
-unsigned
-evc__told_busy(const struct told *all, unsigned n)
-{
-	unsigned i = 0;
+/* ---- which of them ---- */
 
-	while (i < n && all[i].busy >= 0)
-		i++;
-	return i;
+/* The place of a worker in the order: busy ones first, the longest of them in
+   front; then those that are not up. */
+struct place {
+	enum { PLACE_BUSY, PLACE_DOWN, PLACE_UP } rank;
+	uint64_t since; /* of a busy one */
+	unsigned index;
+};
+
+struct places {
+	struct place at[TOLD_MOST];
+	unsigned n;
+};
+
+static bool
+is_before(const struct place *a, const struct place *b)
+{
+	if (a->rank != b->rank)
+		return a->rank < b->rank;
+	if (a->since != b->since)
+		return a->since < b->since;
+	return a->index < b->index;
+}
+
+/* Lock held. */
+static struct place
+place_of(const struct cluster_worker *w)
+{
+	struct place p = { .rank = PLACE_UP, .index = w->index };
+
+	if (evc__building_is_it(w)) {
+		p.rank = PLACE_BUSY;
+		p.since = w->building_ns;
+	} else if (w->n_running + w->n_given_up > 0) {
+		p.rank = PLACE_BUSY;
+		p.since = w->moved_ns;
+	} else if (worker_told_state(w) != EVC_WORKER_UP) {
+		p.rank = PLACE_DOWN;
+	}
+	return p;
+}
+
+/* Keep the first TOLD_MOST. */
+static void
+note_place(struct places *all, const struct place *p)
+{
+	unsigned i = all->n;
+
+	if (i == TOLD_MOST && !is_before(p, &all->at[i - 1]))
+		return;
+	all->n += i < TOLD_MOST;
+	for (i = all->n - 1; i > 0 && is_before(p, &all->at[i - 1]); i--)
+		all->at[i] = all->at[i - 1];
+	all->at[i] = *p;
+}
+
+/* Lock held. */
+static void
+pick_workers(evc_cluster *cl, uint64_t now, struct told_workers *ret)
+{
+	struct places all = { .n = 0 };
+	unsigned i;
+
+	for (i = 0; i < cl->workers.n; i++) {
+		const struct place p = place_of(cl->workers.all[i]);
+
+		ret->n_busy += p.rank == PLACE_BUSY;
+		ret->n_down += p.rank == PLACE_DOWN;
+		note_place(&all, &p);
+	}
+	ret->n_all = cl->workers.n;
+	if (ret->at == NULL)
+		return;
+	ret->n = all.n;
+	for (i = 0; i < all.n; i++)
+		tell_worker(cl, cl->workers.all[all.at[i].index], now,
+			    &ret->at[i]);
 }
 
 struct worker_stack *
-evc__told_stacks(evc_cluster *cl, const struct told *all, unsigned n,
-	    unsigned *ret_n)
+evc__told_stacks(evc_cluster *cl, const struct told_workers *told,
+		 unsigned *ret_n)
 {
-	unsigned i, most = evc__told_busy(all, n);
+	unsigned i, most = told->n_busy < told->n ? told->n_busy : told->n;
 	struct worker_stack *s;
 
 	most = most < STACKS_MOST ? most : STACKS_MOST;
 	s = most > 0 ? sync_alloc(most, sizeof *s) : NULL;
 	*ret_n = s != NULL ? most : 0;
 	for (i = 0; i < *ret_n; i++)
-		s[i].index = all[i].i.index;
+		s[i].index = told->at[i].i.index;
 	if (s != NULL)
 		evc__stacks_take(cl, s, most);
 	return s;
 }
 
-struct told *
-evc__told_copy(evc_cluster *cl, struct text *t, unsigned *ret_n)
+void
+evc__told_copy(evc_cluster *cl, struct text *t, struct told_workers *ret)
 {
-	struct told *all = NULL;
-	unsigned i, room = 0, n;
 	uint64_t now;
+	bool some;
 
+	*ret = (struct told_workers){
+		.at = sync_alloc(TOLD_MOST, sizeof *ret->at),
+	};
 	sync_lock(&cl->q.lock);
-	/* Memory is asked for without the lock, and more workers may come
-	   meanwhile. */
-	while (room < cl->workers.n) {
-		room = cl->workers.n;
-		sync_unlock(&cl->q.lock);
-		sync_free(all);
-		all = sync_alloc(room, sizeof *all);
-		sync_lock(&cl->q.lock);
-		if (all == NULL)
-			break;
-	}
 	now = sync_mono();
-	n = all != NULL ? cl->workers.n : 0;
-	for (i = 0; i < n; i++)
-		tell_worker(cl, cl->workers.all[i], now, &all[i]);
-	if (all == NULL && cl->workers.n > 0)
-		evc__cluster_describe(cl, now, t);
-	else
+	pick_workers(cl, now, ret);
+	some = ret->n > 0 || ret->n_all == 0;
+	if (some)
 		evc__queue_describe(cl, t);
+	else
+		evc__cluster_describe(cl, now, t);
 	if (t->len > 0)
 		evc__text_fmt(t, "\n");
-	if (n == cl->workers.n && cl->engine.trouble[0] != '\0')
+	if (some && cl->engine.trouble[0] != '\0')
 		evc__text_fmt(t, "%s\n", cl->engine.trouble);
-	if (n == cl->workers.n && cl->engine.down[0] != '\0')
+	if (some && cl->engine.down[0] != '\0')
 		evc__text_fmt(t, "%s\n", cl->engine.down);
-	if (n == cl->workers.n && cl->checkpoint.n_failed > 0) {
+	if (some && cl->checkpoint.n_failed > 0) {
 		evc__checkpoint_describe(cl, now, t);
 		evc__text_fmt(t, "\n");
 	}
 	sync_unlock(&cl->q.lock);
-	*ret_n = n;
-	if (n > 0)
-		qsort(all, n, sizeof *all, the_longest_first);
-	return all;
 }

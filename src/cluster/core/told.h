@@ -15,21 +15,31 @@ struct told {
 				   none */
 };
 
+#define TOLD_MOST 100 /* workers that a report names */
+
+struct told_workers {
+	struct told *at;
+	unsigned n;      /* workers in `at` */
+	unsigned n_all;  /* workers there are */
+	unsigned n_busy; /* of all; n_down: neither busy nor up */
+	unsigned n_down;
+};
+
 /* ---- told.c ---- */
 
 #define WORKER_STATES (EVC_WORKER_LEAVING + 1)
 
 /* "up", "hung" and so on. */
 const char *evc__worker_state_name(unsigned state);
-/* The workers at one moment, the longest first; a line about the queue goes to
-   t.  NULL: no workers, or no memory, and then t has a line about all. */
-struct told *evc__told_copy(evc_cluster *cl, struct text *t, unsigned *ret_n);
-/* How many of them are busy. */
-unsigned evc__told_busy(const struct told *all, unsigned n);
-/* The stacks of the busy workers, which stand first in `all`: *ret_n of them.
-   NULL: no memory, or no worker is busy. */
-struct worker_stack *evc__told_stacks(evc_cluster *cl, const struct told *all,
-				      unsigned n, unsigned *ret_n);
+/* The workers at one moment: busy ones first, the longest of them in front, then
+   those that are not up; a line about the queue goes to t.  Without memory none
+   is told, and t has a line about all.  ret->at is for sync_free. */
+void evc__told_copy(evc_cluster *cl, struct text *t, struct told_workers *ret);
+/* The stacks of the busy workers, which stand first: *ret_n of them.  NULL: no
+   memory, or no worker is busy. */
+struct worker_stack *evc__told_stacks(evc_cluster *cl,
+				      const struct told_workers *told,
+				      unsigned *ret_n);
 
 /* ---- describe_json.c ---- */
 

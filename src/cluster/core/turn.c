@@ -71,25 +71,25 @@ look_at_cluster(evc_cluster *cl)
 
 /* ---- callbacks ---- */
 
-/* The first event of a worker; false: none. */
+/* The first event of a worker; false: none.  A worker with one more comes again
+   behind the others. */
 static bool
 next_event(evc_cluster *cl, evc_cluster_worker_info *ret)
 {
 	struct cluster_worker *w;
-	unsigned i;
 
-	for (i = 0; i < cl->workers.n_made; i++) {
-		w = cl->workers.all[i];
-		if (w->n_events == 0)
-			continue;
-		evc__worker_info(w, sync_mono(), ret);
-		ret->state = w->events[0].state;
-		w->n_events--;
-		memmove(&w->events[0], &w->events[1],
-			w->n_events * sizeof w->events[0]);
-		return true;
-	}
-	return false;
+	if (list_empty(&cl->workers.news))
+		return false;
+	w = LIST_OF(cl->workers.news.next, struct cluster_worker, news);
+	evc__worker_info(w, sync_mono(), ret);
+	ret->state = w->events[0].state;
+	w->n_events--;
+	memmove(&w->events[0], &w->events[1],
+		w->n_events * sizeof w->events[0]);
+	list_remove(&w->news);
+	if (w->n_events > 0)
+		list_append(&cl->workers.news, &w->news);
+	return true;
 }
 
 WALLED_VOID(call_worker, (evc_cluster *cl,

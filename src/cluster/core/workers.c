@@ -14,6 +14,8 @@ evc__worker_event(evc_cluster *cl, struct cluster_worker *w, unsigned state)
 
 	if (cl->config.worker == NULL)
 		return;
+	if (w->n_events == 0)
+		list_append(&cl->workers.news, &w->news);
 	/* Without room the latest state replaces the one before. */
 	w->events[w->n_events < last ? w->n_events++ : last].state = state;
 	evc__turn_ask(cl);

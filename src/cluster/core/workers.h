@@ -50,6 +50,7 @@ struct cluster_worker {
 				    NULL: none */
 	/* States for config.worker that the loop's turn has not told yet. */
 	unsigned n_events;
+	struct list news;        /* workers.news, while n_events > 0 */
 	struct { unsigned state; } events[4];
 };
 
@@ -76,6 +77,9 @@ struct workers {
 	bool unavailable;     /* the wait for a worker was too long, or the
 				 engine is down: an error is raised until a
 				 worker is up */
+	struct list news;     /* cluster_worker.news of the workers with events
+				 to be told, the oldest first */
+	unsigned n_swept;     /* sweeps that were put off (per_worker.c) */
 	struct list defs;     /* per-worker values, the oldest first
 				 (per_worker.h) */
 	struct deaths deaths;
@@ -94,6 +98,16 @@ static inline struct cluster_worker *
 cluster_worker_at(const struct workers *w, unsigned i)
 {
 	return i < w->n ? w->all[i] : NULL;
+}
+
+/* The state that the program is told. */
+static inline unsigned
+worker_told_state(const struct cluster_worker *w)
+{
+	return w->leaves && (w->state == EVC_WORKER_STARTING ||
+			     w->state == EVC_WORKER_UP) ?
+		       EVC_WORKER_LEAVING :
+		       w->state;
 }
 
 /* The worker completes nothing more and runs perhaps: no error is raised until

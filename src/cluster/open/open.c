@@ -102,6 +102,7 @@ make_cluster(evc_coord *c, const char *uri, const evc_cluster_config *config)
 	cl->born_ns = sync_mono();
 	list_init(&cl->life.by_name);
 	list_init(&cl->workers.defs);
+	list_init(&cl->workers.news);
 	list_init(&cl->turn.joins);
 	list_init(&cl->turn.fetches);
 	evc__turn_init(cl);

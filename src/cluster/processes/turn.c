@@ -93,15 +93,22 @@ do_forgets(struct processes *p, const uint64_t *ids, size_t n)
 		}
 }
 
-static void
-do_kills(struct processes *p, const uint64_t *kills)
+/* NULL: there is no such worker. */
+static struct process *
+process_at(const struct processes *p, uint32_t i)
 {
-	unsigned i;
+	return i < p->n ? p->workers[i] : NULL;
+}
 
-	for (i = 0; i < p->n; i++) {
-		struct process *w = p->workers[i];
+static void
+do_kills(struct processes *p, const struct noted_workers *kills)
+{
+	size_t i;
 
-		if (!asked_has(kills, i) || !is_alive(w))
+	for (i = 0; i < kills->n; i++) {
+		struct process *w = process_at(p, kills->at[i]);
+
+		if (w == NULL || !is_alive(w))
 			continue;
 		/* The function may have ended just now. */
 		evc__link_read(&w->data, true);
@@ -113,21 +120,21 @@ do_kills(struct processes *p, const uint64_t *kills)
 
 /* A missing or deaf worker is said to be so at once. */
 static void
-ask_stacks(struct processes *p, const uint64_t *stacks)
+ask_stacks(struct processes *p, const struct noted_workers *stacks)
 {
-	unsigned i;
+	size_t i;
 
 	if (p->sink->stack == NULL)
 		return;
-	for (i = 0; i < p->n; i++) {
-		struct process *w = p->workers[i];
+	for (i = 0; i < stacks->n; i++) {
+		struct process *w = process_at(p, stacks->at[i]);
 
 		/* The answer to an earlier question is still to come. */
-		if (!asked_has(stacks, i) || w->stack_asked)
+		if (w == NULL || w->stack_asked)
 			continue;
 		if (w->state != PROCESS_UP ||
 		    evc__frame_put_bare(&w->control.out.own, FRAME_LOOK) < 0) {
-			p->sink->stack(p->core, i, NULL);
+			p->sink->stack(p->core, stacks->at[i], NULL);
 			continue;
 		}
 		w->stack_asked = true;
@@ -303,9 +310,9 @@ serve_asked(struct processes *p, const struct asked *now)
 {
 	do_cancel(p, now->cancel_upto);
 	do_ones(p, now->ones, now->n_ones);
-	do_kills(p, now->kills);
+	do_kills(p, &now->kills);
 	do_forgets(p, now->forgets, now->n_forgets);
-	ask_stacks(p, now->stacks);
+	ask_stacks(p, &now->stacks);
 	if (now->leave)
 		do_leave(p);
 	if (now->n_wanted > 0)

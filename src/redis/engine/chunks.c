@@ -28,6 +28,7 @@ evc__frame_batch_about(struct frame_batch *batch, const struct remote_worker *w)
 	uint64_t number = (uint64_t)w->at << 32 | (uint32_t)w->start;
 	evc_status st;
 
+	evc__session_dirty(w->session);
 	if (batch->has_worker && batch->worker == number)
 		return 0;
 	st = evc__frame_put_number(&batch->bytes, FRAME_SLOT, number);
@@ -68,9 +69,11 @@ evc__redis_cancel(struct redis_engine *e, uint64_t upto)
 	EACH_SESSION(s, tmp, e) {
 		/* Without memory the functions run to their end: none is
 		   lost. */
-		if (s->bytes > 0 && !s->ending)
+		if (s->bytes > 0 && !s->ending) {
 			(void)evc__frame_put_number(&s->control.bytes,
 						    FRAME_CANCEL, upto);
+			evc__session_dirty(s);
+		}
 	}
 }
 
@@ -92,14 +95,14 @@ evc__redis_cancel_ones(struct redis_engine *e, const uint64_t *ones, size_t n)
 }
 
 void
-evc__redis_kill(struct redis_engine *e, const uint64_t *kills)
+evc__redis_kill(struct redis_engine *e, const struct noted_workers *kills)
 {
-	unsigned i;
+	size_t i;
 
-	for (i = 0; i < e->sessions.n_workers; i++) {
-		struct remote_worker *w = e->sessions.workers[i];
+	for (i = 0; i < kills->n; i++) {
+		struct remote_worker *w = worker_by_index(e, kills->at[i]);
 
-		if (!asked_has(kills, i) || w == NULL || !w->up)
+		if (w == NULL || !w->up)
 			continue;
 		w->session->kill_ns = sync_mono();
 		if (evc__frame_batch_about(&w->session->control, w) < 0 ||
@@ -112,20 +115,19 @@ evc__redis_kill(struct redis_engine *e, const uint64_t *kills)
 }
 
 void
-evc__redis_ask_stacks(struct redis_engine *e, const uint64_t *stacks)
+evc__redis_ask_stacks(struct redis_engine *e,
+		      const struct noted_workers *stacks)
 {
-	unsigned i;
+	size_t i;
 
-	for (i = 0; i < WORKERS_MOST; i++) {
-		struct remote_worker *w = worker_by_index(e, i);
+	for (i = 0; i < stacks->n && e->sink->stack != NULL; i++) {
+		struct remote_worker *w = worker_by_index(e, stacks->at[i]);
 		struct frame_batch *batch;
 
-		if (!asked_has(stacks, i) || e->sink->stack == NULL)
-			continue;
 		batch = w != NULL && w->up ? &w->session->control : NULL;
 		if (batch == NULL || evc__frame_batch_about(batch, w) < 0 ||
 		    evc__frame_put_bare(&batch->bytes, FRAME_LOOK) < 0)
-			e->sink->stack(e->core, i, NULL);
+			e->sink->stack(e->core, stacks->at[i], NULL);
 		else
 			w->stack_asked = true;
 	}
@@ -242,6 +244,7 @@ on_chunk(const redisReply *r, void *arg)
 	}
 	if (r == NULL) {
 		c->waits = c->again = true;
+		s->e->sessions.any_waits = true;
 		return;
 	}
 	if (r->type != REDIS_REPLY_ERROR) {
@@ -254,6 +257,7 @@ on_chunk(const redisReply *r, void *arg)
 	}
 	if (c->again && number_is_passed(r)) {
 		c->waits = c->failed = true;
+		s->e->sessions.any_waits = true;
 		c->again = false;
 		c->first = c->first != 0 ? c->first : c->seq;
 		return;
@@ -272,6 +276,7 @@ on_chunk(const redisReply *r, void *arg)
 		c->waits = true;
 		c->failed = !c->again;
 		s->untold = true;
+		s->e->sessions.any_waits = s->e->sessions.any_untold = true;
 		evc__redis_trouble(s->e, "orders for node %s are refused: %s",
 				   s->name, why + strlen("redis: "));
 		/* The cluster waits for the end of that worker.  A fence ends
@@ -299,8 +304,10 @@ send_chunk(struct chunk *c)
 
 	c->waits = true;
 	if (!e->up ||
-	    (e->lock.phase != PHASE_LIVE && e->lock.phase != PHASE_RESTART))
+	    (e->lock.phase != PHASE_LIVE && e->lock.phase != PHASE_RESTART)) {
+		e->sessions.any_waits = true;
 		return;
+	}
 	evc__args_text(&a, "XADD");
 	evc__redis_to_key(s, &a);
 	evc__args_fmt(&a, "%" PRIu64 "-1", c->seq);
@@ -311,6 +318,7 @@ send_chunk(struct chunk *c)
 		evc__args_fmt(&a, "%" PRIu64, c->first);
 	}
 	c->waits = !evc__redis_send(e->client, REDIS_SAY, on_chunk, c, &a);
+	e->sessions.any_waits |= c->waits;
 	/* The command may have created the stream. */
 	if (!s->has_stream)
 		evc__redis_to_ends(s);
@@ -362,10 +370,16 @@ evc__session_flush(struct node_session *s)
 void
 evc__redis_flush(struct redis_engine *e)
 {
-	struct node_session *s, *tmp;
+	struct list *n, *tmp;
 
-	EACH_SESSION(s, tmp, e)
+	LIST_EACH(n, tmp, &e->sessions.dirty) {
+		struct node_session *s = LIST_OF(n, struct node_session, dirty);
+
 		evc__session_flush(s);
+		/* Without memory the orders stay. */
+		if (s->control.bytes.n == 0)
+			list_remove(n);
+	}
 }
 
 /* Chunks that failed get the greatest numbers, so they are sent last. */
@@ -402,6 +416,9 @@ evc__redis_chunks_again(struct redis_engine *e)
 {
 	struct node_session *s, *tmp;
 
+	if (!e->sessions.any_waits)
+		return;
+	e->sessions.any_waits = false;
 	EACH_SESSION(s, tmp, e) {
 		if (!list_empty(&s->chunks))
 			send_chunks_again(s);

@@ -185,11 +185,21 @@ evc__session_is_dead(const struct node_session *s)
 
 /* ---- leases ---- */
 
-/* The argument of a question: the serial numbers of its sessions. */
+/*
+ * The sessions are asked for in the order of their beginning, around and around,
+ * in questions of LOOK_MOST sessions: the server works for nobody else
+ * meanwhile.  Up to that number each tick asks for all.  Of more, a round takes
+ * a quarter of a lease, which is the time between two renewals: a node's death
+ * is noticed later by that, and the server has the same work for each node,
+ * however many there are.
+ */
+#define LOOK_MOST 500
+
+/* The argument of a question: its sessions; NULL: that session is over. */
 struct look {
 	struct redis_engine *e;
 	unsigned n;
-	uint64_t serials[];
+	struct node_session *at[];
 };
 
 void
@@ -262,21 +272,20 @@ on_leases(const redisReply *r, void *arg)
 {
 	struct look *k = arg;
 	struct redis_engine *e = k->e;
-	struct node_session *s, *tmp;
-	unsigned i = 0;
+	struct node_session *s;
+	bool fine = r != NULL && r->type == REDIS_REPLY_ARRAY &&
+		    r->elements == 2 * k->n && e->lock.phase == PHASE_LIVE;
+	unsigned i;
 
-	e->detect.asking = false;
-	/* Answers and sessions have the same order. */
-	if (r != NULL && r->type == REDIS_REPLY_ARRAY &&
-	    r->elements == 2 * k->n && e->lock.phase == PHASE_LIVE)
-		EACH_SESSION(s, tmp, e) {
-			while (i < k->n && k->serials[i] < s->serial)
-				i++;
-			if (i < k->n && k->serials[i] == s->serial &&
-			    !s->ending && s->g == e->lock.g)
-				take_lease(s, r->element[2 * i],
-					   r->element[2 * i + 1]);
-		}
+	e->detect.n_asking--;
+	for (i = 0; i < k->n; i++) {
+		s = k->at[i];
+		if (s == NULL)
+			continue;
+		s->look = NULL;
+		if (fine && !s->ending && s->g == e->lock.g)
+			take_lease(s, r->element[2 * i], r->element[2 * i + 1]);
+	}
 	sync_free(k);
 }
 
@@ -293,31 +302,57 @@ note_question(struct redis_engine *e)
 	e->detect.looked_ns = now;
 }
 
-void
-evc__redis_detect(struct redis_engine *e)
+/* Ask for the next n sessions. */
+static void
+ask_for_leases(struct redis_engine *e, unsigned n)
 {
+	struct look *k = sync_alloc(1, sizeof *k + n * sizeof(k->at[0]));
 	struct redis_args a = { 0 };
-	struct look *k = NULL;
-	struct node_session *s, *tmp;
-	unsigned count = 0;
+	struct node_session *s;
 
-	EACH_SESSION(s, tmp, e)
-		count++;
-	if (!e->detect.asking && e->up)
-		note_question(e);
-	if (count > 0 && !e->detect.asking && e->up)
-		k = sync_alloc(1, sizeof *k + count * sizeof k->serials[0]);
 	if (k == NULL)
 		return;
 	k->e = e;
 	evc__args_text(&a, "MGET");
-	EACH_SESSION(s, tmp, e) {
-		k->serials[k->n++] = s->serial;
+	for (; k->n < n; k->n++) {
+		s = evc__session_next(e, &e->sessions.looked);
+		s->look = &k->at[k->n];
+		k->at[k->n] = s;
 		evc__args_key(&a, &e->address, "lease:%s", s->name);
 		evc__redis_beat_key(s, &a);
 	}
-	e->detect.asking =
-		evc__redis_send(e->client, REDIS_SAY, on_leases, k, &a);
-	if (!e->detect.asking)
-		sync_free(k);
+	if (evc__redis_send(e->client, REDIS_SAY, on_leases, k, &a)) {
+		e->detect.n_asking++;
+		return;
+	}
+	while (k->n-- > 0)
+		k->at[k->n]->look = NULL;
+	sync_free(k);
+}
+
+/* How many sessions this tick asks for. */
+static unsigned
+count_sessions(const struct redis_engine *e)
+{
+	unsigned n = (unsigned)e->sessions.by_name.n, ticks;
+
+	if (n <= LOOK_MOST)
+		return n;
+	ticks = (unsigned)((double)e->lease_ns / 4e9 / e->turn.tick.repeat);
+	n = ticks > 1 ? n / ticks + 1 : n;
+	return n < LOOK_MOST ? LOOK_MOST : n;
+}
+
+void
+evc__redis_detect(struct redis_engine *e)
+{
+	unsigned n = count_sessions(e), some;
+
+	if (e->detect.n_asking > 0 || !e->up)
+		return;
+	note_question(e);
+	for (; n > 0; n -= some) {
+		some = n < LOOK_MOST ? n : LOOK_MOST;
+		ask_for_leases(e, some);
+	}
 }

@@ -27,7 +27,7 @@ struct watched {
 /* boot_id and pid_namespace are set at creation, all other fields are for the
    loop thread only. */
 struct detection {
-	bool asking;         /* an answer with all leases is on its way */
+	unsigned n_asking;   /* answers with leases that are on their way */
 	uint64_t looked_ns;  /* time of the last question for leases */
 	uint64_t stood_ns;   /* length of the last gap of a lease or more
 				between two questions */
@@ -48,7 +48,8 @@ void evc__sessions_unwatch(struct redis_engine *e);
 /* true: the ends of all workers of the session are proven. */
 bool evc__session_is_dead(const struct node_session *s);
 
-/* Ask for the leases of all sessions. */
+/* Ask for the leases of all sessions, or of the next ones in turn: at each
+   tick. */
 void evc__redis_detect(struct redis_engine *e);
 /* `beat` is the number of the last renewal, as the server has it; "": none. */
 void evc__session_beat(struct node_session *s, const char *beat);

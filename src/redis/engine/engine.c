@@ -37,6 +37,7 @@ evc__redis_close(evc_engine *engine)
 	evc__notes_destroy(&e->notes);
 	sync_lock_destroy(&e->questions.lock);
 	sync_free(e->trouble.state);
+	evc__table_free(&e->sessions.by_name);
 	sync_free(e->sessions.workers);
 	sync_free(e);
 }
@@ -76,7 +77,7 @@ fill_engine(struct redis_engine *e, const evc_engine_env *env)
 						     UINT32_MAX - 1;
 	evc__redis_address_name(&e->address, &t);
 	make_coordinator_id(e);
-	list_init(&e->sessions.all);
+	evc__sessions_init(e);
 	list_init(&e->values.unlinking);
 	e->values.set.n_all = &e->notes.n_kept;
 	e->questions.asked_end = &e->questions.asked;
@@ -122,12 +123,9 @@ evc__redis_open(const evc_engine_env *env, evc_engine **ret_engine)
 	}
 	sync_lock_init(&e->questions.lock);
 	evc__notes_init(&e->notes, env->loop, evc__redis_message);
+	e->notes.by_worker = true;
 	fill_engine(e, env);
-	e->sessions.workers =
-		sync_alloc(WORKERS_MOST, sizeof(struct remote_worker *));
-	st = e->sessions.workers != NULL
-		     ? hold_engine(e)
-		     : evc_refuse(-EVC_RESOURCE_EXHAUSTED, "redis: no memory");
+	st = hold_engine(e);
 	if (st == 0) {
 		evc__redis_away(e, sync_mono());
 		/* The loop may tell the core something from here on. */

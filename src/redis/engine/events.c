@@ -141,7 +141,7 @@ look_at_marks(struct redis_engine *e)
 {
 	struct node_session *s, *tmp;
 
-	EACH_SESSION(s, tmp, e) {
+	EACH_ENDING(s, tmp, e) {
 		if (s->fenced && !s->marked && s->g == e->lock.g &&
 		    evc__id_is_upto(s->mark, e->reader.last))
 			evc__session_marked(s);

@@ -92,8 +92,8 @@ take_tasks(struct remote_worker *w, unsigned most)
 	evc_engine_task tasks[TAKE_MOST];
 	unsigned i, n;
 
-	n = e->sink->take(e->core, w->index, tasks,
-			  most < TAKE_MOST ? most : TAKE_MOST);
+	most = evc__remote_worker_room(w, most < TAKE_MOST ? most : TAKE_MOST);
+	n = most > 0 ? e->sink->take(e->core, w->index, tasks, most) : 0;
 	for (i = 0; i < n; i++) {
 		size_t before = s->data.bytes.n;
 		evc_engine_result r;
@@ -118,37 +118,228 @@ take_tasks(struct remote_worker *w, unsigned most)
 	return n > 0;
 }
 
+/* ---- who is free ---- */
+
+/*
+ * There may be 100,000 workers, so a feed looks at those alone that are free,
+ * and at few of them when there is nothing to take.  Whether a worker may take a
+ * function depends on its names, and nodes with the same names are a group:
+ * after FRUITLESS workers of a group in a row that were given nothing, the
+ * others are not asked.  Whatever is for one worker alone comes with a wake of
+ * that worker, or with the end of a call of that worker, which is looked at in
+ * any case then.
+ */
+#define FRUITLESS 8
+#define GROUPS_MOST 64
+#define AROUND 1000 /* workers that a tick looks at in any case */
+
+static void
+init_group(struct feed_group *g)
+{
+	list_init(&g->link);
+	list_init(&g->idle);
+	list_init(&g->some);
+}
+
+void
+evc__feed_init(struct redis_engine *e)
+{
+	struct feeding *f = &e->sessions.feeding;
+
+	list_init(&f->groups);
+	list_init(&f->looks);
+	init_group(&f->others);
+	list_append(&f->groups, &f->others.link);
+}
+
+static struct feed_group *
+group_of(struct feeding *f, uint64_t names)
+{
+	struct feed_group *g;
+	struct list *n;
+
+	for (n = f->groups.next; n != &f->groups; n = n->next) {
+		g = LIST_OF(n, struct feed_group, link);
+		if (g->names == names)
+			return g;
+	}
+	g = f->n_groups < GROUPS_MOST ? sync_alloc(1, sizeof *g) : NULL;
+	if (g == NULL)
+		return &f->others;
+	init_group(g);
+	g->names = names;
+	list_append(&f->groups, &g->link);
+	f->n_groups++;
+	return g;
+}
+
+void
+evc__feed_join(struct node_session *s, uint64_t names)
+{
+	s->group = group_of(&s->e->sessions.feeding, names);
+	s->group->n++;
+}
+
+void
+evc__feed_part(struct node_session *s)
+{
+	struct feeding *f = &s->e->sessions.feeding;
+	struct feed_group *g = s->group;
+
+	s->group = NULL;
+	if (g == NULL || --g->n > 0 || g == &f->others)
+		return;
+	list_remove(&g->link);
+	f->n_groups--;
+	sync_free(g);
+}
+
+void
+evc__feed_note(struct remote_worker *w)
+{
+	struct feed_group *g = w->session->group;
+
+	list_remove(&w->free);
+	if (may_be_fed(w) && w->n < w->flow.window)
+		list_append(w->n == 0 ? &g->idle : &g->some, &w->free);
+}
+
+void
+evc__feed_look(struct remote_worker *w)
+{
+	if (list_empty(&w->look))
+		list_append(&w->session->e->sessions.feeding.looks, &w->look);
+}
+
+void
+evc__feed_woken(struct redis_engine *e, const struct noted_workers *wakes,
+		bool all)
+{
+	struct sessions *of = &e->sessions;
+	size_t i, n = all ? of->n_workers : wakes->n;
+
+	for (i = 0; i < n; i++) {
+		size_t at = all ? i : wakes->at[i];
+
+		if (at < of->n_workers && of->workers[at] != NULL)
+			evc__feed_look(of->workers[at]);
+	}
+}
+
+void
+evc__feed_around(struct redis_engine *e)
+{
+	struct sessions *of = &e->sessions;
+	unsigned i, n = of->n_workers < AROUND ? of->n_workers : AROUND;
+
+	for (i = 0; i < n; i++) {
+		if (of->feeding.next >= of->n_workers)
+			of->feeding.next = 0;
+		if (of->workers[of->feeding.next] != NULL)
+			evc__feed_look(of->workers[of->feeding.next]);
+		of->feeding.next++;
+	}
+}
+
+/* ---- a feed ---- */
+
+/* Take up to `most` functions at once, and more until the window is full; once:
+   no more.  false: the worker could have had one more, and there was none. */
+static bool
+feed_worker(struct remote_worker *w, bool once)
+{
+	struct feeding *f = &w->session->e->sessions.feeding;
+	unsigned most = free_window(w);
+
+	while (most > 0) {
+		if (!take_tasks(w, once ? 1 : most)) {
+			w->tried = f->serial;
+			return false;
+		}
+		most = once ? 0 : free_window(w);
+	}
+	return true;
+}
+
+/* Feed the workers of a list, which were taken from it: those that are still
+   free come to its end. */
+static void
+feed_list(struct list *of, bool once)
+{
+	unsigned fruitless = 0;
+	struct list still;
+
+	list_init(&still);
+	while (!list_empty(of) && fruitless < FRUITLESS) {
+		struct remote_worker *w =
+			LIST_OF(of->next, struct remote_worker, free);
+
+		list_remove(&w->free);
+		if (!may_be_fed(w))
+			continue;
+		if (free_window(w) == 0 || !feed_worker(w, once)) {
+			fruitless += free_window(w) > 0;
+			if (w->n < w->flow.window)
+				list_append(&still, &w->free);
+			continue;
+		}
+		fruitless = 0;
+		evc__feed_note(w);
+	}
+	while (!list_empty(&still)) {
+		struct list *n = still.next;
+
+		list_remove(n);
+		list_append(of, n);
+	}
+}
+
+/* Workers with a definition or a function of their own, perhaps. */
+static void
+feed_looks(struct redis_engine *e, bool definitions)
+{
+	struct feeding *f = &e->sessions.feeding;
+	struct list *n, *tmp;
+
+	LIST_EACH(n, tmp, &f->looks) {
+		struct remote_worker *w =
+			LIST_OF(n, struct remote_worker, look);
+
+		if (!may_be_fed(w)) {
+			list_remove(n);
+			continue;
+		}
+		if (definitions) {
+			send_definitions(w);
+			continue;
+		}
+		/* A worker that rests is looked at again. */
+		if (w->n < w->flow.window && free_window(w) == 0)
+			continue;
+		list_remove(n);
+		if (w->tried != f->serial) {
+			(void)feed_worker(w, false);
+			evc__feed_note(w);
+		}
+	}
+}
+
 void
 evc__redis_feed(struct redis_engine *e)
 {
-	unsigned i;
+	struct feeding *f = &e->sessions.feeding;
+	struct list *n, *tmp;
 
 	if (e->lock.phase != PHASE_LIVE || e->turn.left || e->turn.ended ||
 	    evc__redis_client_backlog(e->client, REDIS_SAY) > BACKLOG_MOST)
 		return;
+	f->serial++;
+	feed_looks(e, true);
 	/* One function for each idle worker first, then full windows: a few
 	   long functions should not all go to the same worker. */
-	for (i = 0; i < e->sessions.n_workers; i++) {
-		struct remote_worker *w =
-			e->sessions.workers[(e->sessions.next_fed + i) %
-					    e->sessions.n_workers];
-
-		if (w == NULL || !may_be_fed(w))
-			continue;
-		send_definitions(w);
-		if (w->n == 0 && w->flow.window > 1 && free_window(w) > 0)
-			take_tasks(w, 1);
-	}
-	for (i = 0; i < e->sessions.n_workers; i++) {
-		struct remote_worker *w =
-			e->sessions.workers[(e->sessions.next_fed + i) %
-					    e->sessions.n_workers];
-
-		while (w != NULL && free_window(w) > 0 &&
-		       take_tasks(w, free_window(w)))
-			;
-	}
-	if (e->sessions.n_workers > 0)
-		e->sessions.next_fed =
-			(e->sessions.next_fed + 1) % e->sessions.n_workers;
+	LIST_EACH(n, tmp, &f->groups)
+		feed_list(&LIST_OF(n, struct feed_group, link)->idle, true);
+	LIST_EACH(n, tmp, &f->groups)
+		feed_list(&LIST_OF(n, struct feed_group, link)->some, false);
+	feed_looks(e, false);
 }

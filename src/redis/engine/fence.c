@@ -205,8 +205,8 @@ evc__redis_fence_all(struct redis_engine *e)
 {
 	struct node_session *s, *tmp;
 
-	EACH_SESSION(s, tmp, e) {
-		if (s->ending && s->g == e->lock.g)
+	EACH_ENDING(s, tmp, e) {
+		if (s->g == e->lock.g)
 			ask_for_fence(s);
 	}
 }

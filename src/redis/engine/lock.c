@@ -20,6 +20,11 @@
  *                                LOST --leases over--> DOWN
  */
 
+/* Quarters of a lease in which all streams to nodes are refreshed, a fifth of
+   their life at most; and streams that are refreshed at a time, at least. */
+#define STREAM_ROUND 8
+#define STREAMS_LEAST 64
+
 /* ---- keys of the generation ---- */
 
 /* The answer of this command reports first that the server has no memory
@@ -51,7 +56,6 @@ refresh_keys(struct redis_engine *e)
 	static const char *const names[] = { "ev", "seqs", "runs" };
 	unsigned long long px = KEYS_PX(redis_ms(e->lease_ns));
 	struct redis_args a = { 0 };
-	struct node_session *s, *tmp;
 	size_t i;
 
 	evc__args_text(&a, "SET");
@@ -67,8 +71,22 @@ refresh_keys(struct redis_engine *e)
 		evc__args_fmt(&a, "%llu", px);
 		evc__redis_send(e->client, REDIS_SAY, NULL, NULL, &a);
 	}
-	EACH_SESSION(s, tmp, e)
-		evc__redis_to_ends(s);
+}
+
+/* The same for the streams to nodes, of which there may be many: some of them
+   each time.  Their keys live much longer than such a round. */
+static void
+refresh_streams(struct redis_engine *e)
+{
+	size_t n = e->sessions.by_name.n, some = n / STREAM_ROUND + 1, i;
+	struct node_session *s;
+
+	some = some < STREAMS_LEAST ? STREAMS_LEAST : some;
+	for (i = 0; i < some && i < n; i++) {
+		s = evc__session_next(e, &e->sessions.refreshed);
+		if (s != NULL && s->has_stream)
+			evc__redis_to_ends(s);
+	}
 }
 
 /* Create the keys that others write into, so that refresh_keys can limit their
@@ -364,7 +382,7 @@ evc__redis_lose(struct redis_engine *e, bool leases_are_over, const char *fmt,
 		else if (s->gone_ns == 0)
 			s->gone_ns = evc__redis_over_ns(now, e->lease_ns);
 		evc__redis_due(e, s->gone_ns);
-		s->ending = true;
+		evc__session_ends(s);
 		if (s->why[0] == '\0')
 			evc__copy(s->why, sizeof s->why, e->lock.why_down);
 		evc__session_marked(s);
@@ -398,6 +416,7 @@ evc__redis_lock_tick(struct redis_engine *e, uint64_t now)
 	else if (e->lock.phase == PHASE_LIVE) {
 		evc__redis_lock_again(e);
 		e->lock.refresh_soon = 1;
+		refresh_streams(e);
 		evc__redis_state_write(e);
 	}
 }

@@ -10,15 +10,36 @@
 
 #include <inttypes.h>
 
+#include "base/array.h"
+
 /* ---- a life ends ---- */
 
 void
 evc__session_tell_to_leave(struct node_session *s)
 {
 	s->left_told = true;
+	evc__session_dirty(s);
 	if (evc__frame_put_bare(&s->control.bytes, FRAME_LEAVE) < 0)
 		evc__session_fence(s, "there is no memory to order it to "
 				      "leave");
+}
+
+static void
+free_worker(struct remote_worker *w)
+{
+	struct sessions *all = &w->session->e->sessions;
+
+	all->workers[w->index] = NULL;
+	all->n_used--;
+	all->n_up -= w->up;
+	if (w->index < all->first_free)
+		all->first_free = w->index;
+	list_remove(&w->free);
+	list_remove(&w->look);
+	evc__watched_stop(&w->process);
+	if (w->calls != w->few)
+		sync_free(w->calls);
+	sync_free(w);
 }
 
 static void
@@ -27,12 +48,10 @@ free_workers(struct node_session *s)
 	unsigned i;
 
 	for (i = 0; i < s->n_workers; i++)
-		if (s->workers[i] != NULL) {
-			s->e->sessions.workers[s->workers[i]->index] = NULL;
-			evc__watched_stop(&s->workers[i]->process);
-			sync_free(s->workers[i]);
-		}
+		if (s->workers[i] != NULL)
+			free_worker(s->workers[i]);
 	sync_free(s->workers);
+	evc__feed_part(s);
 }
 
 /* The node is a member of the scope, which names a member that stays. */
@@ -44,17 +63,23 @@ hold_session(struct node_session *s)
 	char name[NODE_NAME_SIZE + 8];
 	struct text t = evc__text_in(name, sizeof name);
 
+	/* Without memory, and behind many others, the node has no name
+	   there. */
+	if (s->e->sessions.n_held == NODES_HELD)
+		return;
 	evc__text_fmt(&t, "node %s", s->name);
-	/* Without memory the node has no name there. */
 	(void)evc_hold_begin(s->e->scope, name, &late, &s->hold);
+	s->e->sessions.n_held += s->hold != 0;
 }
 
 static void
 let_go_session(struct node_session *s)
 {
-	if (s->hold != 0)
-		evc_hold_end(s->e->scope, s->hold);
+	if (s->hold == 0)
+		return;
+	evc_hold_end(s->e->scope, s->hold);
 	s->hold = 0;
+	s->e->sessions.n_held--;
 }
 
 void
@@ -76,7 +101,7 @@ free_session(struct node_session *s)
 	free_workers(s);
 	bytes_free(&s->data.bytes);
 	bytes_free(&s->control.bytes);
-	list_remove(&s->link);
+	evc__session_forget(s);
 	sync_free(s);
 }
 
@@ -149,24 +174,40 @@ evc__sessions_free(struct redis_engine *e)
 
 /* ---- a life begins ---- */
 
+/* The first free place, or the one behind all.  Places before first_free are not
+   free, so no place is looked at twice before one there comes free. */
+static unsigned
+free_place(struct sessions *all)
+{
+	unsigned i = all->first_free;
+
+	if (all->n_used == all->n_workers)
+		i = all->n_workers;
+	while (i < all->n_workers && all->workers[i] != NULL)
+		i++;
+	all->first_free = i;
+	return i;
+}
+
+/* Make the place known to the cluster, if it is new.  false: no memory. */
+static bool
+is_place(struct redis_engine *e, unsigned i)
+{
+	struct sessions *all = &e->sessions;
+
+	return i < all->n_workers ||
+	       (ARRAY_RESERVE(all->workers, all->n_workers, all->room, 1) &&
+		e->sink->workers(e->core, i + 1));
+}
+
 static evc_status
 make_worker(struct node_session *s, unsigned at)
 {
 	struct redis_engine *e = s->e;
-	struct remote_worker *w;
-	unsigned i;
+	unsigned i = free_place(&e->sessions);
+	struct remote_worker *w = sync_alloc(1, sizeof *w);
 
-	for (i = 0; i < e->sessions.n_workers && e->sessions.workers[i] != NULL;
-	     i++)
-		;
-	if (i == WORKERS_MOST)
-		return evc_refuse(-EVC_RESOURCE_EXHAUSTED,
-				  "the cluster has %d workers, and cannot "
-				  "have more",
-				  WORKERS_MOST);
-	w = sync_alloc(1, sizeof *w);
-	if (w == NULL ||
-	    (i == e->sessions.n_workers && !e->sink->workers(e->core, i + 1))) {
+	if (w == NULL || !is_place(e, i)) {
 		sync_free(w);
 		return evc_refuse(-EVC_RESOURCE_EXHAUSTED,
 				  "there is no memory for its workers");
@@ -176,7 +217,12 @@ make_worker(struct node_session *s, unsigned at)
 	w->index = i;
 	w->start = -1;
 	w->process.pidfd = -1;
+	w->calls = w->few;
+	w->room = sizeof w->few / sizeof w->few[0];
+	list_init(&w->free);
+	list_init(&w->look);
 	e->sessions.workers[i] = s->workers[at] = w;
+	e->sessions.n_used++;
 	if (i == e->sessions.n_workers)
 		e->sessions.n_workers++;
 	return 0;
@@ -192,6 +238,11 @@ make_workers(struct node_session *s, uint64_t n)
 		return evc_refuse(-EVC_INVALID_ARGUMENT,
 				  "%" PRIu64 " workers: a node has 1 to %d", n,
 				  WORKERS_MOST);
+	if (n > PLACES_MOST - s->e->sessions.n_used)
+		return evc_refuse(-EVC_RESOURCE_EXHAUSTED,
+				  "a cluster has %d workers at most, and this "
+				  "one has %u without its %" PRIu64,
+				  PLACES_MOST, s->e->sessions.n_used, n);
 	s->workers = sync_alloc((size_t)n, sizeof(struct remote_worker *));
 	if (s->workers == NULL)
 		return evc_refuse(-EVC_RESOURCE_EXHAUSTED,
@@ -200,6 +251,18 @@ make_workers(struct node_session *s, uint64_t n)
 	for (i = 0; i < s->n_workers && st == 0; i++)
 		st = make_worker(s, i);
 	return st;
+}
+
+/* FNV-1a.  Two tables of names with the same hash do no harm. */
+static uint64_t
+hash_bytes(const unsigned char *p, size_t n)
+{
+	uint64_t h = UINT64_C(0xcbf29ce484222325);
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		h = (h ^ p[i]) * UINT64_C(0x100000001b3);
+	return h | 1;
 }
 
 /* Read FRAME_NODE and FRAME_HELLO, and nothing else. */
@@ -229,6 +292,7 @@ read_registration(struct node_session *s, const unsigned char *p, size_t n)
 	if (st < 0)
 		return st;
 	evc__session_read_note(s, note.text);
+	evc__feed_join(s, hash_bytes(p + node.whole, hello.whole));
 	st = make_workers(s, note.number);
 	for (i = 0; st == 0 && i < s->n_workers; i++)
 		e->sink->worker_names(e->core, s->workers[i]->index, names,
@@ -248,6 +312,7 @@ tell_ranks(struct node_session *s)
 		st = evc__frame_put_number(&s->control.bytes, FRAME_RANK,
 					   (uint64_t)i << 32 |
 						   s->workers[i]->index);
+	evc__session_dirty(s);
 	if (st < 0)
 		evc__session_fence(s, "there is no memory for its workers' "
 				      "ranks");
@@ -259,8 +324,10 @@ new_session(struct redis_engine *e, const char *name, uint64_t inc)
 {
 	struct node_session *s = sync_alloc(1, sizeof *s);
 
-	if (s == NULL)
+	if (s == NULL || !evc__table_reserve(&e->sessions.by_name, 1)) {
+		sync_free(s);
 		return NULL;
+	}
 	s->e = e;
 	evc__copy(s->name, sizeof s->name, name);
 	s->inc = inc;
@@ -270,7 +337,12 @@ new_session(struct redis_engine *e, const char *name, uint64_t inc)
 	s->process.pidfd = -1;
 	s->beat_ns = sync_mono();
 	list_init(&s->chunks);
+	list_init(&s->dirty);
+	list_init(&s->keeps);
+	list_init(&s->end);
 	list_append(&e->sessions.all, &s->link);
+	s->at.text = s->name;
+	evc__table_add_name(&e->sessions.by_name, &s->at);
 	hold_session(s);
 	return s;
 }
@@ -291,6 +363,7 @@ evc__session_begin(struct redis_engine *e, const char *name, uint64_t inc,
 		   const unsigned char *frames, size_t n)
 {
 	struct node_session *s = evc__session_find(e, name);
+	evc_status st;
 
 	if ((s != NULL && s->inc >= inc) ||
 	    evc__session_is_former(e, name, inc))
@@ -308,9 +381,14 @@ evc__session_begin(struct redis_engine *e, const char *name, uint64_t inc,
 		delete_lease(e, name);
 		return;
 	}
-	if (read_registration(s, frames, n) < 0) {
+	st = read_registration(s, frames, n);
+	if (st < 0) {
 		evc__redis_garbage(e, name, evc_last_error());
-		evc__session_fence(s, "it sent garbage: %s", evc_last_error());
+		evc__session_fence(s,
+				   st == -EVC_RESOURCE_EXHAUSTED ?
+					   "it cannot be taken in: %s" :
+					   "it sent garbage: %s",
+				   evc_last_error());
 		return;
 	}
 	evc_log(e->scope, EVC_LOG_INFO, NULL,

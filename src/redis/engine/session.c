@@ -14,13 +14,54 @@
 struct node_session *
 evc__session_find(struct redis_engine *e, const char *name)
 {
-	struct node_session *s, *tmp;
+	return evc__table_find_name(&e->sessions.by_name, name);
+}
 
-	EACH_SESSION(s, tmp, e) {
-		if (strcmp(s->name, name) == 0)
-			return s;
-	}
-	return NULL;
+void
+evc__sessions_init(struct redis_engine *e)
+{
+	list_init(&e->sessions.all);
+	list_init(&e->sessions.ending);
+	list_init(&e->sessions.dirty);
+	list_init(&e->sessions.keepers);
+	e->sessions.looked = e->sessions.refreshed = &e->sessions.all;
+	evc__feed_init(e);
+}
+
+struct node_session *
+evc__session_next(struct redis_engine *e, struct list **at)
+{
+	if (list_empty(&e->sessions.all))
+		return NULL;
+	*at = (*at)->next;
+	if (*at == &e->sessions.all)
+		*at = (*at)->next;
+	return LIST_OF(*at, struct node_session, link);
+}
+
+void
+evc__session_dirty(struct node_session *s)
+{
+	if (list_empty(&s->dirty))
+		list_append(&s->e->sessions.dirty, &s->dirty);
+}
+
+void
+evc__session_forget(struct node_session *s)
+{
+	struct sessions *all = &s->e->sessions;
+
+	if (all->looked == &s->link)
+		all->looked = s->link.prev;
+	if (all->refreshed == &s->link)
+		all->refreshed = s->link.prev;
+	if (s->look != NULL)
+		*s->look = NULL;
+	evc__table_remove(&all->by_name, &s->at.node);
+	list_remove(&s->dirty);
+	list_remove(&s->keeps);
+	list_remove(&s->end);
+	list_remove(&s->link);
 }
 
 bool
@@ -80,6 +121,14 @@ evc__redis_due(struct redis_engine *e, uint64_t mono_ns)
 }
 
 void
+evc__session_ends(struct node_session *s)
+{
+	if (!s->ending)
+		list_append(&s->e->sessions.ending, &s->end);
+	s->ending = true;
+}
+
+void
 evc__session_fence(struct node_session *s, const char *fmt, ...)
 {
 	struct text t;
@@ -87,7 +136,7 @@ evc__session_fence(struct node_session *s, const char *fmt, ...)
 
 	if (s->ending)
 		return;
-	s->ending = true;
+	evc__session_ends(s);
 	t = evc__text_in(s->why, sizeof s->why);
 	va_start(ap, fmt);
 	evc__text_vfmt(&t, fmt, ap);

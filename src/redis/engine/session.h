@@ -7,11 +7,14 @@
 #define EVC_REDIS_ENGINE_SESSION_H
 
 #include "base/list.h"
+#include "base/table.h"
 #include "engine/kept.h"
 #include "redis/engine/worker.h"
 
 #define NODE_BYTES_MOST ((size_t)16 << 20) /* of functions under way to a
 					      node */
+#define PLACES_MOST 100000 /* workers of all nodes together */
+#define NODES_HELD 100     /* nodes that reports name as members */
 #define ID_SIZE 32                         /* of the id of a stream's entry */
 
 /* Frames in one entry of a node's stream, until Redis has answered that the
@@ -45,6 +48,7 @@ struct frame_batch {
 /* A session of a node.  The fields up to `serial` are set at creation, all
    others are for the loop thread only. */
 struct node_session {
+	struct table_name at; /* in sessions.by_name; the first field */
 	struct redis_engine *e;
 	char name[NODE_NAME_SIZE];
 	uint64_t inc, g; /* number of the session; its generation */
@@ -56,6 +60,13 @@ struct node_session {
 	bool here; /* the node runs on this machine: its pids mean something */
 	unsigned n_workers;
 	struct remote_worker **workers;
+	struct feed_group *group; /* NULL: there are no workers yet */
+	struct list dirty;        /* in sessions.dirty, with frames to be sent */
+	struct list keeps;        /* in sessions.keepers, with values that the
+				     node may have */
+	struct list end;          /* in sessions.ending */
+	struct node_session **look; /* place in a question for leases; NULL: no
+				       answer is to come */
 	/* the greatest number of an entry, and which of the 64 up to it came */
 	uint64_t seen, seen_bits;
 	uint64_t seq;                     /* number of the last chunk */
@@ -79,13 +90,47 @@ struct node_session {
 	bool marked;        /* the mark was read: later entries do not count */
 };
 
+/* Nodes that have told the same names of functions: a function that one free
+   worker of them cannot take now, no other one can, as a rule. */
+struct feed_group {
+	struct list link;   /* in feeding.groups */
+	uint64_t names;     /* hash of the names; 0: of any */
+	unsigned n;         /* sessions in it */
+	struct list idle;   /* workers without a function, the one that waits
+			       longest first */
+	struct list some;   /* workers with functions, and room for more */
+};
+
+/* What feed.c knows, so that a function finds a free worker among many.  Loop
+   thread only. */
+struct feeding {
+	struct list groups;
+	unsigned n_groups;
+	struct feed_group others; /* of the nodes behind GROUPS_MOST groups */
+	struct list looks;        /* workers to look at in any case */
+	unsigned next;            /* place that evc__feed_around begins at */
+	uint64_t serial;          /* counts feeds */
+};
+
 /* The sessions of an engine and the workers in them.  Loop thread only. */
 struct sessions {
 	struct list all;                /* the oldest session first */
+	struct table by_name;           /* the same */
+	struct list ending;             /* those that are to be fenced, or are */
+	struct list dirty, keepers;     /* node_session.dirty, .keeps */
+	struct list *looked, *refreshed; /* the last session of a round through
+					    all: `link`, or `all` itself */
+	bool any_waits, any_untold;     /* a chunk waits, a session is untold:
+					   perhaps, for the next look */
+	unsigned n_held;                /* sessions with a hold */
 	uint64_t n_begun;               /* sessions there ever were */
 	unsigned n_workers;             /* places that the cluster knows */
 	struct remote_worker **workers; /* by place; NULL: the place is free */
-	unsigned next_fed;              /* place that is fed first next time */
+	size_t room;                    /* of `workers` */
+	unsigned n_used, n_up;          /* places that are not free; workers
+					   that are up */
+	unsigned first_free;            /* no place before this one is free */
+	struct feeding feeding;
 	uint64_t cancelled_upto;        /* functions up to here are cancelled */
 	struct {
 		char name[NODE_NAME_SIZE];
@@ -101,7 +146,26 @@ struct sessions {
 	     ((tmp) = LIST_OF((s)->link.next, struct node_session, link), 1); \
 	     (s) = (tmp))
 
+/* Each session that ends. */
+#define EACH_ENDING(s, tmp, e) \
+	for ((s) = LIST_OF((e)->sessions.ending.next, struct node_session, end); \
+	     &(s)->end != &(e)->sessions.ending && \
+	     ((tmp) = LIST_OF((s)->end.next, struct node_session, end), 1); \
+	     (s) = (tmp))
+
 /* ---- session.c ---- */
+
+void evc__sessions_init(struct redis_engine *e);
+/* The session behind *at, of all in their order, around and around; NULL: there
+   is none. */
+struct node_session *evc__session_next(struct redis_engine *e,
+				       struct list **at);
+/* The session is taken out of all lists and tables but its own places. */
+void evc__session_forget(struct node_session *s);
+/* The session is to be fenced, or is over for the coordinator. */
+void evc__session_ends(struct node_session *s);
+/* Frames in its batches are to be sent before the loop sleeps. */
+void evc__session_dirty(struct node_session *s);
 
 struct node_session *evc__session_find(struct redis_engine *e,
 				       const char *name);
@@ -140,13 +204,14 @@ evc_status evc__frame_batch_about(struct frame_batch *batch,
 void evc__session_flush(struct node_session *s);
 void evc__redis_flush(struct redis_engine *e);
 /* Orders of the core: cancel functions up to a number, or pairs of worker and
-   function; kill workers, a bit for each. */
+   function; kill workers. */
 void evc__redis_cancel(struct redis_engine *e, uint64_t upto);
 void evc__redis_cancel_ones(struct redis_engine *e, const uint64_t *ones,
 			    size_t n);
-void evc__redis_kill(struct redis_engine *e, const uint64_t *kills);
-/* Ask workers for their stacks, a bit for each. */
-void evc__redis_ask_stacks(struct redis_engine *e, const uint64_t *stacks);
+void evc__redis_kill(struct redis_engine *e, const struct noted_workers *kills);
+/* Ask workers for their stacks. */
+void evc__redis_ask_stacks(struct redis_engine *e,
+			   const struct noted_workers *stacks);
 /* Send chunks again, after a lost connection or after a while. */
 void evc__redis_chunks_again(struct redis_engine *e);
 void evc__session_chunks_drop(struct node_session *s);
@@ -154,6 +219,20 @@ void evc__session_chunks_drop(struct node_session *s);
 /* ---- feed.c ---- */
 
 void evc__redis_feed(struct redis_engine *e);
+/* The session's workers join those with the same names, and leave them. */
+void evc__feed_join(struct node_session *s, uint64_t names);
+void evc__feed_part(struct node_session *s);
+void evc__feed_init(struct redis_engine *e);
+/* The worker's calls have changed: it is free for more, or it is not. */
+void evc__feed_note(struct remote_worker *w);
+/* Look at this worker with the next feed in any case: there may be a definition
+   or a function for this worker alone. */
+void evc__feed_look(struct remote_worker *w);
+/* The core has woken these workers; all: any of them. */
+void evc__feed_woken(struct redis_engine *e, const struct noted_workers *wakes,
+		     bool all);
+/* Look at the next workers in turn, in case that nothing else does. */
+void evc__feed_around(struct redis_engine *e);
 
 /* ---- fence.c ---- */
 

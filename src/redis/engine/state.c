@@ -23,6 +23,7 @@
  *     queued N             functions that wait at the coordinator
  *     running N            functions that workers have
  *     done N               functions that have ended
+ *     nodes N              sessions, of which at most NODES_TOLD follow
  *     node NAME INC HOST PID WORKERS UP GIVEN BYTES STATE
  *                          for each node: UP of its WORKERS are up and have
  *                          GIVEN functions of BYTES; STATE live, leaving or
@@ -31,6 +32,7 @@
 
 #define HEAD_SIZE 1024
 #define LINE_SIZE 512
+#define NODES_TOLD 1000 /* lines of nodes, at most */
 #define ALONE_NS UINT64_C(2000000000) /* nodes look for a coordinator every
 					 second */
 
@@ -135,21 +137,18 @@ static void
 add_first_lines(struct text *t, struct redis_engine *e)
 {
 	uint64_t queued = 0, running = 0, done = 0;
-	unsigned i, up = 0;
 
-	for (i = 0; i < e->sessions.n_workers; i++)
-		up += e->sessions.workers[i] != NULL &&
-		      e->sessions.workers[i]->up;
 	if (e->sink->counts != NULL)
 		e->sink->counts(e->core, &queued, &running, &done);
 	evc__text_fmt(t, "coordinator %s\nhost %s\npid %d\ngeneration %s\n",
 		      e->id, e->host, (int)getpid(), e->lock.g_text);
 	evc__text_fmt(t, "lease %.3f\nmax_frame %zu\nworkers %u\n",
-		      (double)e->lease_ns / 1e9, e->max_frame, up);
+		      (double)e->lease_ns / 1e9, e->max_frame,
+		      e->sessions.n_up);
 	evc__text_fmt(t,
 		      "queued %" PRIu64 "\nrunning %" PRIu64 "\ndone %" PRIu64
-		      "\n",
-		      queued, running, done);
+		      "\nnodes %zu\n",
+		      queued, running, done, e->sessions.by_name.n);
 }
 
 void
@@ -157,19 +156,22 @@ evc__redis_state_write(struct redis_engine *e)
 {
 	struct redis_args a = { 0 };
 	struct node_session *s, *tmp;
-	size_t room = HEAD_SIZE;
+	size_t n = e->sessions.by_name.n, room;
 	struct text t;
 	char *now;
 
-	EACH_SESSION(s, tmp, e)
-		room += LINE_SIZE;
+	n = n < NODES_TOLD ? n : NODES_TOLD;
+	room = HEAD_SIZE + n * LINE_SIZE;
 	now = sync_alloc(1, room);
 	if (now == NULL)
 		return;
 	t = evc__text_in(now, room);
 	add_first_lines(&t, e);
-	EACH_SESSION(s, tmp, e)
+	EACH_SESSION(s, tmp, e) {
+		if (n-- == 0)
+			break;
 		add_node_line(&t, s);
+	}
 	evc__args_text(&a, e->trouble.state != NULL &&
 					   strcmp(e->trouble.state, now) == 0
 				   ? "PEXPIRE"
@@ -188,17 +190,29 @@ evc__redis_state_write(struct redis_engine *e)
 
 /* ---- is a node there? ---- */
 
+static bool
+any_untold(struct redis_engine *e)
+{
+	struct node_session *s, *tmp;
+
+	if (!e->sessions.any_untold)
+		return false;
+	EACH_SESSION(s, tmp, e)
+		if (s->untold)
+			return true;
+	e->sessions.any_untold = false;
+	return false;
+}
+
 void
 evc__redis_well(struct redis_engine *e)
 {
 	uint64_t now = sync_mono();
-	struct node_session *s, *tmp;
 
 	/* An order that was refused is tried again, and is the trouble until
 	   then. */
-	EACH_SESSION(s, tmp, e)
-		if (s->untold)
-			return;
+	if (any_untold(e))
+		return;
 	if (!list_empty(&e->sessions.all) || e->turn.left)
 		e->trouble.alone_ns = 0;
 	else if (e->trouble.alone_ns == 0)

@@ -38,7 +38,7 @@ on_due(struct ev_loop *ev, struct ev_timer *timer, int events)
 	if (on_loop_inherited(&e->turn.on))
 		return;
 	look_at_grace(e, now);
-	EACH_SESSION(s, tmp, e) {
+	EACH_ENDING(s, tmp, e) {
 		if (s->gone_ns != 0 && now < s->gone_ns)
 			evc__redis_due(e, s->gone_ns);
 		else
@@ -79,6 +79,7 @@ on_tick(struct ev_loop *ev, struct ev_timer *timer, int events)
 	}
 	if (e->lock.phase == PHASE_LIVE || e->lock.phase == PHASE_RESTART)
 		evc__redis_chunks_again(e);
+	evc__feed_around(e);
 	send_waiting(e);
 }
 
@@ -150,7 +151,7 @@ look_at_all(struct redis_engine *e)
 		if (e->turn.want_lock)
 			evc__redis_lock_again(e);
 		e->turn.want_lock = false;
-		EACH_SESSION(s, tmp, e)
+		EACH_ENDING(s, tmp, e)
 			evc__session_look(s);
 		send_waiting(e);
 		evc__redis_restart_go_on(e);
@@ -384,9 +385,10 @@ serve_asked(struct redis_engine *e, const struct asked *now)
 {
 	evc__redis_cancel(e, now->cancel_upto);
 	evc__redis_cancel_ones(e, now->ones, now->n_ones);
-	evc__redis_kill(e, now->kills);
-	evc__redis_ask_stacks(e, now->stacks);
+	evc__redis_kill(e, &now->kills);
+	evc__redis_ask_stacks(e, &now->stacks);
 	evc__redis_forgets(e, now->forgets, now->n_forgets);
+	evc__feed_woken(e, &now->wakes, now->wake_all);
 	evc__redis_questions(e);
 	notes_look(&e->notes);
 	redis_feed_soon(e);

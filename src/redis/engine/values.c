@@ -70,6 +70,8 @@ evc__redis_keep(struct node_session *s, uint64_t id, size_t size)
 {
 	if (!evc__kept_add(&s->kept, id, (evc_value){ NULL, size }))
 		return;
+	if (list_empty(&s->keeps))
+		list_append(&s->e->sessions.keepers, &s->keeps);
 	/* The node limits its values in the same way. */
 	while (s->kept.bytes > KEEP_MOST)
 		evc__kept_drop(&s->kept, evc__kept_oldest(&s->kept));
@@ -84,24 +86,34 @@ evc__redis_value_missing(struct node_session *s, uint64_t id)
 
 /* ---- forgotten ---- */
 
+static void
+forget_value(struct node_session *s, uint64_t id)
+{
+	/* Without memory the node keeps the value until others need its
+	   room. */
+	if (evc__kept_drop(&s->kept, id)) {
+		(void)evc__frame_put_number(&s->control.bytes, FRAME_FORGET,
+					    id);
+		evc__session_dirty(s);
+	}
+	if (s->kept.by_id.n == 0)
+		list_remove(&s->keeps);
+}
+
 void
 evc__redis_forgets(struct redis_engine *e, const uint64_t *ids, size_t n)
 {
 	struct redis_args a = { 0 };
-	struct node_session *s, *tmp;
+	struct list *at, *tmp;
 	size_t i;
 
 	evc__args_text(&a, "UNLINK");
 	for (i = 0; i < n; i++) {
 		if (evc__kept_drop(&e->values.set, ids[i]))
 			evc__redis_value_key(e, &a, ids[i]);
-		/* Without memory the node keeps the value until others need
-		   its room. */
-		EACH_SESSION(s, tmp, e)
-			if (evc__kept_drop(&s->kept, ids[i]))
-				(void)evc__frame_put_number(&s->control.bytes,
-							    FRAME_FORGET,
-							    ids[i]);
+		LIST_EACH(at, tmp, &e->sessions.keepers)
+			forget_value(LIST_OF(at, struct node_session, keeps),
+				     ids[i]);
 	}
 	evc__redis_unlink(e, &a);
 }

@@ -33,6 +33,29 @@ evc__remote_worker_find(struct remote_worker *w, uint64_t n, unsigned *ret_i)
 	return NULL;
 }
 
+unsigned
+evc__remote_worker_room(struct remote_worker *w, unsigned most)
+{
+	unsigned room = w->room, i;
+	struct sent_call *calls;
+
+	while (room < w->n + most)
+		room *= 2;
+	if (room == w->room)
+		return most;
+	calls = sync_alloc(room, sizeof *calls);
+	if (calls == NULL)
+		return w->room - w->n;
+	for (i = 0; i < w->n; i++)
+		calls[i] = *worker_call(w, i);
+	if (w->calls != w->few)
+		sync_free(w->calls);
+	w->calls = calls;
+	w->room = room;
+	w->first = 0;
+	return most;
+}
+
 static void
 note_came_back(struct remote_worker *w, uint64_t n)
 {
@@ -56,7 +79,7 @@ evc__remote_worker_ended_one(struct remote_worker *w, unsigned i, double took)
 
 	w->session->bytes -= worker_call(w, i)->size;
 	if (i == 0) {
-		w->first = (w->first + 1) % WINDOW_MOST;
+		w->first = (w->first + 1) % w->room;
 	} else {
 		for (; i + 1 < w->n; i++)
 			*worker_call(w, i) = *worker_call(w, i + 1);
@@ -66,6 +89,8 @@ evc__remote_worker_ended_one(struct remote_worker *w, unsigned i, double took)
 		flow_ended(&w->flow, took, INFINITY, AHEAD, 1);
 	else
 		note_came_back(w, n);
+	evc__feed_note(w);
+	evc__feed_look(w);
 }
 
 /* ---- news for the cluster ---- */
@@ -88,6 +113,7 @@ evc__remote_worker_up(struct remote_worker *w, uint32_t start,
 	struct redis_engine *e = w->session->e;
 	char where[WHERE_SIZE];
 
+	e->sessions.n_up += !w->up;
 	w->up = true;
 	w->fenced = w->stack_asked = false;
 	w->start = start;
@@ -98,6 +124,8 @@ evc__remote_worker_up(struct remote_worker *w, uint32_t start,
 							   : 0);
 	evc__copy(where, sizeof where, note->text);
 	e->sink->up(e->core, w->index, NULL, where);
+	evc__feed_note(w);
+	evc__feed_look(w);
 	redis_feed_soon(e);
 }
 
@@ -123,7 +151,10 @@ evc__remote_worker_gone(struct remote_worker *w, const char *why, unsigned how)
 	for (i = 0; i < w->n; i++)
 		w->session->bytes -= worker_call(w, i)->size;
 	w->up = false;
+	e->sessions.n_up--;
 	w->n = 0;
+	list_remove(&w->free);
+	list_remove(&w->look);
 	evc__watched_stop(&w->process);
 	e->sink->gone(e->core, w->index, why, how);
 	redis_feed_soon(e);

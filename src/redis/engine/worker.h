@@ -27,8 +27,17 @@ struct remote_worker {
 	bool stack_asked; /* the answer with its stack is to come */
 	int64_t start;  /* number of the worker's last start; -1: none yet */
 	struct watched process;
-	struct sent_call calls[WINDOW_MOST]; /* a ring, the oldest call first */
+	struct sent_call *calls; /* a ring of `room` places; `few`, or memory of
+				    its own */
+	unsigned room;
 	unsigned first, n; /* place of the oldest call, and number of calls */
+	struct sent_call few[2]; /* enough for a worker whose functions are not
+				    quick: there may be many workers */
+	/* ---- feed.c ---- */
+	struct list free; /* in feed_group.idle or .some; empty: in none */
+	struct list look; /* in feeding.looks; empty: not there */
+	uint64_t tried;   /* feeding.serial when the worker was last given
+			     nothing */
 	struct flow flow;
 	uint64_t rest_ns;  /* no call is sent before that time; 0: no rest */
 };
@@ -39,8 +48,11 @@ struct remote_worker {
 static inline struct sent_call *
 worker_call(struct remote_worker *w, unsigned i)
 {
-	return &w->calls[(w->first + i) % WINDOW_MOST];
+	return &w->calls[(w->first + i) % w->room];
 }
+/* Make room for as many of `most` more calls as there is memory for, and return
+   how many. */
+unsigned evc__remote_worker_room(struct remote_worker *w, unsigned most);
 /* NULL: the worker does not have function n. */
 struct sent_call *evc__remote_worker_find(struct remote_worker *w, uint64_t n,
 					  unsigned *ret_i);
