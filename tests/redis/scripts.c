@@ -47,7 +47,7 @@ run(enum redis_script script, unsigned n_keys, const struct word *words,
 	char *text, count[16];
 
 	ck_assert_uint_lt(n + 3, sizeof(argv) / sizeof(argv[0]));
-	ck_assert_int_gt(asprintf(&text, "%s%s", evc__script_head,
+	ck_assert_int_gt(asprintf(&text, "%s%s", redis_script_head(script),
 				  evc__scripts[script].text),
 			 0);
 	snprintf(count, sizeof(count), "%u", n_keys);

@@ -67,7 +67,7 @@ hn_script(struct hand_node *h, enum redis_script script, int n_keys,
 	redisReply *r;
 	int i;
 
-	snprintf(text, sizeof(text), "%s%s", evc__script_head,
+	snprintf(text, sizeof(text), "%s%s", redis_script_head(script),
 		 evc__scripts[script].text);
 	snprintf(count, sizeof(count), "%d", n_keys);
 	argv[0] = "EVAL";

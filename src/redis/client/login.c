@@ -256,11 +256,11 @@ say_scripts(struct link *l)
 	bool said = true;
 
 	for (i = 0; said && i < SCRIPTS; i++) {
-		n = strlen(evc__script_head) + strlen(evc__scripts[i].text);
+		n = strlen(redis_script_head(i)) + strlen(evc__scripts[i].text);
 		text = sync_alloc(1, n + 1);
 		if (text == NULL)
 			return false;
-		(void)snprintf(text, n + 1, "%s%s", evc__script_head,
+		(void)snprintf(text, n + 1, "%s%s", redis_script_head(i),
 			       evc__scripts[i].text);
 		evc__args_text(&a, "SCRIPT");
 		evc__args_text(&a, "LOAD");
@@ -278,7 +278,7 @@ static const char may[] =
 	"  {'exists', key}, {'type', key}, {'pexpire', key, '1'}, "
 	"  {'xadd', key, '*', 'a', 'b'}, {'hget', key, 'a'}, "
 	"  {'hset', key, 'a', 'b'}, {'hdel', key, 'a'}, "
-	"  {'hsetnx', key, 'a', 'b'}, "
+	"  {'hsetnx', key, 'a', 'b'}, {'mget', key}, "
 	"  {'hincrby', key, 'a', '1'}, {'hlen', key}} "
 	"if ARGV[1] == 'coordinator' then "
 	"  all[#all + 1] = {'unlink', key} "

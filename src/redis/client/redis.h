@@ -225,9 +225,19 @@ evc_status evc__operation_check_value(const char *name, const evc_value *v);
 
 struct redis_script_text {
 	const char *name;
-	const char *text; /* without evc__script_head */
+	const char *text; /* without its head */
+	enum { SCRIPT_HEAD_WHOLE, SCRIPT_HEAD_SHORT, SCRIPT_HEAD_NONE } head;
 };
-extern const char evc__script_head[];
+extern const char evc__script_head[], evc__script_head_short[];
 extern const struct redis_script_text evc__scripts[SCRIPTS];
+
+/* The functions that stand before the text of a script. */
+static inline const char *
+redis_script_head(enum redis_script script)
+{
+	return evc__scripts[script].head == SCRIPT_HEAD_NONE  ? "" :
+	       evc__scripts[script].head == SCRIPT_HEAD_SHORT ? evc__script_head_short :
+							 evc__script_head;
+}
 
 #endif

@@ -60,8 +60,9 @@ static bool
 say_whole(struct link *l, struct said *s)
 {
 	const char *text = evc__scripts[s->script].text;
+	const char *functions = redis_script_head(s->script);
 	char head[96];
-	size_t n_text = strlen(evc__script_head) + strlen(text), n_head, n;
+	size_t n_text = strlen(functions) + strlen(text), n_head, n;
 	unsigned words;
 	char *to;
 	bool said;
@@ -75,7 +76,7 @@ say_whole(struct link *l, struct said *s)
 	to = sync_alloc(1, n + 1);
 	if (to == NULL)
 		return false;
-	(void)snprintf(to, n + 1, "%s%s%s\r\n", head, evc__script_head, text);
+	(void)snprintf(to, n + 1, "%s%s%s\r\n", head, functions, text);
 	memcpy(to + n - (s->n - s->keys_at), s->command + s->keys_at,
 	       s->n - s->keys_at);
 	said = redisAsyncFormattedCommand(l->ac, on_reply, s, to, n) ==
@@ -211,8 +212,8 @@ script_command(const struct redis_client *cl, enum redis_script script,
 	const char *sha = cl->sha[script];
 	struct redis_args whole = { .n = 0 };
 	char *text = NULL;
-	size_t n_text =
-		strlen(evc__script_head) + strlen(evc__scripts[script].text);
+	const char *functions = redis_script_head(script);
+	size_t n_text = strlen(functions) + strlen(evc__scripts[script].text);
 	int i, n = -1;
 
 	s->script = script;
@@ -221,7 +222,7 @@ script_command(const struct redis_client *cl, enum redis_script script,
 	if (s->by_sha)
 		evc__args_text(&whole, sha);
 	else if ((text = sync_alloc(1, n_text + 1)) != NULL) {
-		(void)snprintf(text, n_text + 1, "%s%s", evc__script_head,
+		(void)snprintf(text, n_text + 1, "%s%s", functions,
 			       evc__scripts[script].text);
 		evc__args_add(&whole, text, n_text);
 	} else

@@ -80,7 +80,7 @@ const struct redis_script_text evc__scripts[SCRIPTS] = {
 	"local ours = call('GET', KEYS[1]) == ARGV[1] "
 	"if ours then call('UNLINK', KEYS[1]) end "
 	"for i = 2, #KEYS do call('UNLINK', KEYS[i]) end "
-	"return {ours and 'ok' or 'lost'} " },
+	"return {ours and 'ok' or 'lost'} ", SCRIPT_HEAD_SHORT },
 [SCRIPT_FENCE] = { "fence",
 	"local bad = all_right({'string', 'string', 'stream'}) "
 	"if bad then return bad end "
@@ -92,7 +92,7 @@ const struct redis_script_text evc__scripts[SCRIPTS] = {
 	   may use memory afterwards, on a server that has none for others. */
 	"if is == ARGV[2] or not is then call('DEL', KEYS[2]) end "
 	"local id = " EVENT("KEYS[3]", "ARGV[3]", "ARGV[4]", "'fence'", "''")
-	"return {'ok', beat, id} " },
+	"return {'ok', beat, id} ", SCRIPT_HEAD_SHORT },
 [SCRIPT_REGISTER] = { "register",
 	"local bad = all_right({'string', 'string', 'string', 'stream'}) "
 	"if bad then return bad end "
@@ -106,34 +106,45 @@ const struct redis_script_text evc__scripts[SCRIPTS] = {
 	"if inc and tonumber(inc) > tonumber(ARGV[5]) then return {'no'} end "
 	"call('SET', KEYS[3], ARGV[2], 'PX', ARGV[3]) "
 	EVENT("KEYS[4]", "ARGV[4]", "ARGV[5]", "'0'", "ARGV[6]")
-	"return {'ok'} " },
+	"return {'ok'} ", SCRIPT_HEAD_SHORT },
 [SCRIPT_RENEW] = { "renew",
-	"local bad = all_right({'string', 'string', 'string'}) "
-	"if bad then return bad end "
-	"if call('GET', KEYS[2]) ~= ARGV[1] then "
-	"  return {'fenced', 'there is another generation'} "
+	/* Each node renews its lease four times in a lease, so this script is
+	   short.  MGET has nothing for a key of another type. */
+	"local call = redis.call "
+	"local is = call('MGET', KEYS[1], KEYS[2], KEYS[3]) "
+	"if not is[1] or is[2] ~= ARGV[1] or is[3] ~= ARGV[2] then "
+	"  for i = 1, 3 do "
+	"    local type = call('TYPE', KEYS[i]).ok "
+	"    if type ~= 'string' and type ~= 'none' then "
+	"      return redis.error_reply('GARBAGE ' .. KEYS[i] .. ': it is a ' "
+	"        .. type .. ', not a string') "
+	"    end "
+	"  end "
+	"  if is[2] ~= ARGV[1] then "
+	"    return {'fenced', 'there is another generation'} "
+	"  end "
+	"  if is[3] ~= ARGV[2] then return {'fenced', 'its lease is over'} end "
+	"  return {'alone'} "
 	"end "
-	"if call('GET', KEYS[3]) ~= ARGV[2] then "
-	"  return {'fenced', 'its lease is over'} "
-	"end "
-	"if call('EXISTS', KEYS[1]) == 0 then return {'alone'} end "
 	"call('PEXPIRE', KEYS[3], ARGV[3]) "
 	/* The key may have been of any type. */
 	"call('SET', KEYS[4], ARGV[4], 'PX', ARGV[5]) "
+	"if ARGV[7] ~= '' then "
 	/* This text is for people, and its key may be of any type. */
-	"local is = call('TYPE', KEYS[5]).ok "
-	"if ARGV[7] ~= '' and (is == 'hash' or is == 'none') then "
-	"  call('HSET', KEYS[5], ARGV[6], ARGV[7]) "
-	"  call('PEXPIRE', KEYS[5], ARGV[5]) "
+	"  local type = call('TYPE', KEYS[5]).ok "
+	"  if type == 'hash' or type == 'none' then "
+	"    call('HSET', KEYS[5], ARGV[6], ARGV[7]) "
+	"    call('PEXPIRE', KEYS[5], ARGV[5]) "
+	"  end "
 	"end "
-	"return {'ok'} " },
+	"return {'ok'} ", SCRIPT_HEAD_NONE },
 [SCRIPT_LEAVE] = { "leave",
 	"local bad = all_right({'string', 'stream'}) "
 	"if bad then return bad end "
 	"if call('GET', KEYS[1]) ~= ARGV[1] then return {'fenced'} end "
 	"call('DEL', KEYS[1]) "
 	EVENT("KEYS[2]", "ARGV[2]", "ARGV[3]", "ARGV[4]", "ARGV[5]")
-	"return {'ok'} " },
+	"return {'ok'} ", SCRIPT_HEAD_SHORT },
 [SCRIPT_SEND] = { "send", VECTORS
 	"local bad = all_right({'string', 'string', 'stream', 'hash', 'hash', "
 	"  'hash'}) "

@@ -8,28 +8,45 @@
  */
 #include "redis/client/redis.h"
 
+/* What scripts need that change no variable.  The server runs the text before
+   each script, whole, and a function costs about 0.2 us even when the script
+   does not call the function. */
+#define SHORT_HEAD \
+	"local call = redis.call " \
+	/* The error for a key of another type; nil: the type is right. */ \
+	"local function wrong(key, type) " \
+	"  local is = call('TYPE', key).ok " \
+	"  if is ~= type and is ~= 'none' then " \
+	"    return redis.error_reply('GARBAGE ' .. key .. ': it is a ' .. is " \
+	"      .. ', not a ' .. type) " \
+	"  end " \
+	"end " \
+	"local function garbage(key, why) " \
+	"  return redis.error_reply('GARBAGE ' .. key .. ': ' .. why) " \
+	"end " \
+	"local function all_right(types) " \
+	"  for i, type in ipairs(types) do " \
+	"    local bad = wrong(KEYS[i], type) " \
+	"    if bad then return bad end " \
+	"  end " \
+	"end " \
+	"local function whole(text) " \
+	"  return #text <= 15 and string.match(text, '^%d+$') and tonumber(text) " \
+	"end " \
+	/* A command that may create a key of a generation.  The coordinator \
+	   limits the life of the key; without a coordinator the key ends after \
+	   ten of the longest leases. */ \
+	"local function make(command, key, ...) " \
+	"  local is_new = call('EXISTS', key) == 0 " \
+	"  local answer = call(command, key, ...) " \
+	"  if is_new then call('PEXPIRE', key, '864000000') end " \
+	"  return answer " \
+	"end "
+
+const char evc__script_head_short[] = SHORT_HEAD;
+
 const char evc__script_head[] =
-	"local call = redis.call "
-	/* The error for a key of another type; nil: the type is right. */
-	"local function wrong(key, type) "
-	"  local is = call('TYPE', key).ok "
-	"  if is ~= type and is ~= 'none' then "
-	"    return redis.error_reply('GARBAGE ' .. key .. ': it is a ' .. is "
-	"      .. ', not a ' .. type) "
-	"  end "
-	"end "
-	"local function garbage(key, why) "
-	"  return redis.error_reply('GARBAGE ' .. key .. ': ' .. why) "
-	"end "
-	"local function all_right(types) "
-	"  for i, type in ipairs(types) do "
-	"    local bad = wrong(KEYS[i], type) "
-	"    if bad then return bad end "
-	"  end "
-	"end "
-	"local function whole(text) "
-	"  return #text <= 15 and string.match(text, '^%d+$') and tonumber(text) "
-	"end "
+	SHORT_HEAD
 	/* The two counts of the variables. */
 	"local function counts(key) "
 	"  local two = {'finished', 'changes'} "
@@ -141,13 +158,4 @@ const char evc__script_head[] =
 	"  end "
 	"  if bytes == '' then call('HDEL', key, name) "
 	"  else call('HSET', key, name, bytes) end "
-	"end "
-	/* A command that may create a key of a generation.  The coordinator
-	   limits the life of the key; without a coordinator the key ends after
-	   ten of the longest leases. */
-	"local function make(command, key, ...) "
-	"  local is_new = call('EXISTS', key) == 0 "
-	"  local answer = call(command, key, ...) "
-	"  if is_new then call('PEXPIRE', key, '864000000') end "
-	"  return answer "
 	"end ";
