@@ -369,6 +369,8 @@ bench_redis_death(void);
 void
 bench_redis_adds(void);
 void
+bench_redis_far(void);
+void
 bench_redis_idle(void);
 void
 bench_redis_large(void);

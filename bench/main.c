@@ -96,6 +96,8 @@ static const struct group {
 	  "functions that sleep, on 1, 2, 4 and 8 workers" },
 	{ "redis-adds", bench_redis_adds,
 	  "additions to a variable by 1, 2, 4 and 8 workers" },
+	{ "redis-far", bench_redis_far,
+	  "transactions over a network of 0 to 4 ms each way" },
 	{ "redis-death", bench_redis_death,
 	  "kill -9 until the function has run again" },
 	{ "redis-idle", bench_redis_idle,

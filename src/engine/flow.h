@@ -20,18 +20,18 @@ struct flow {
 };
 
 /* A function has ended after `took` seconds.  The window doubles, up to `ahead`
-   seconds of work and `more` functions; it is 1 for functions that are not
-   quick: `quick` seconds on average, or one of 10 times as long. */
+   seconds of work and `more` functions, and to `limit`; it is 1 for functions
+   that are not quick: `quick` seconds on average, or one of 10 times as long. */
 static inline void
 flow_ended(struct flow *f, double took, double quick, double ahead,
-	   unsigned more)
+	   unsigned more, unsigned limit)
 {
-	double most = WINDOW_MOST;
+	double most = limit;
 
 	f->average += (took - f->average) / 8;
 	if (f->average >= quick || took >= quick * 10)
 		most = 1;
-	else if (f->average > ahead / WINDOW_MOST)
+	else if (f->average * limit > ahead)
 		most = more + ahead / f->average;
 	f->window = f->window * 2 < most ? f->window * 2 : (unsigned)most;
 }

@@ -18,7 +18,7 @@ static void
 end(struct flow *f, unsigned n, double took)
 {
 	while (n-- > 0)
-		flow_ended(f, took, QUICK, AHEAD, 0);
+		flow_ended(f, took, QUICK, AHEAD, 0, WINDOW_MOST);
 }
 
 START_TEST(the_window_doubles_while_functions_are_quick)
@@ -85,13 +85,13 @@ START_TEST(some_functions_more_cover_a_round_trip)
 
 	/* Without a limit of quickness as well: two as long as `ahead`. */
 	for (i = 0; i < 1000; i++)
-		flow_ended(&f, AHEAD * 0.999, INFINITY, AHEAD, 1);
+		flow_ended(&f, AHEAD * 0.999, INFINITY, AHEAD, 1, WINDOW_MOST);
 	ck_assert_uint_eq(f.window, 2);
 	for (i = 0; i < 1000; i++)
-		flow_ended(&f, 1000, INFINITY, AHEAD, 1);
+		flow_ended(&f, 1000, INFINITY, AHEAD, 1, WINDOW_MOST);
 	ck_assert_uint_eq(f.window, 1);
 	for (i = 0; i < 1000; i++)
-		flow_ended(&f, 1e-9, INFINITY, AHEAD, 1);
+		flow_ended(&f, 1e-9, INFINITY, AHEAD, 1, WINDOW_MOST);
 	ck_assert_uint_eq(f.window, WINDOW_MOST);
 }
 END_TEST
@@ -109,7 +109,8 @@ START_TEST(the_window_is_in_its_bounds_after_any_times)
 				   (sizeof some / sizeof some[0])];
 
 		more = rand_r(&seed) % 2;
-		flow_ended(&f, took, more ? INFINITY : QUICK, AHEAD, more);
+		flow_ended(&f, took, more ? INFINITY : QUICK, AHEAD, more,
+			   WINDOW_MOST);
 		ck_assert_uint_ge(f.window, 1);
 		ck_assert_uint_le(f.window, WINDOW_MOST);
 	}

@@ -46,7 +46,8 @@ evc__process_ended_one(struct process *w, double took)
 	w->n_taken--;
 	w->moved = ev_now(w->p->ev);
 	if (took >= 0)
-		flow_ended(&w->flow, took, QUICK, AHEAD, 0);
+		flow_ended(&w->flow, took, QUICK, AHEAD, 0,
+			   WINDOW_MOST);
 }
 
 /* ---- to build ---- */

@@ -247,6 +247,8 @@ on_chunk(const redisReply *r, void *arg)
 		s->e->sessions.any_waits = true;
 		return;
 	}
+	s->e->sessions.trip += ((double)(sync_mono() - c->sent_ns) / 1e9 -
+				s->e->sessions.trip) / 8;
 	if (r->type != REDIS_REPLY_ERROR) {
 		s->has_stream = true;
 		s->untold = s->untold && !c->control;
@@ -317,6 +319,7 @@ send_chunk(struct chunk *c)
 		evc__args_text(&a, "o");
 		evc__args_fmt(&a, "%" PRIu64, c->first);
 	}
+	c->sent_ns = sync_mono();
 	c->waits = !evc__redis_send(e->client, REDIS_SAY, on_chunk, c, &a);
 	e->sessions.any_waits |= c->waits;
 	/* The command may have created the stream. */

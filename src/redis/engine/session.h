@@ -25,6 +25,7 @@ struct chunk {
 	uint64_t seq;
 	struct bytes bytes;
 	bool control;     /* the chunk is sent again until Redis takes it */
+	uint64_t sent_ns; /* time of the last try */
 	uint64_t kill_ns; /* time of the oldest kill in the chunk; 0: none */
 	bool waits;       /* for a connection, or for the next try */
 	bool again;       /* the chunk was sent before, and may be there */
@@ -131,6 +132,8 @@ struct sessions {
 					   that are up */
 	unsigned first_free;            /* no place before this one is free */
 	struct feeding feeding;
+	double trip;                    /* seconds from a command to its
+					   answer; recent ones count most */
 	uint64_t cancelled_upto;        /* functions up to here are cancelled */
 	struct {
 		char name[NODE_NAME_SIZE];

@@ -9,7 +9,13 @@
 
 #include <math.h>
 
-#define AHEAD 0.005 /* seconds of work under way, at most */
+/* Seconds of work under way, at most, beside what is done in three trips to the
+   server and back: a function's way out, the one of its result, and a wait for
+   the node's last batch take about so long. */
+#define AHEAD 0.005
+#define TRIPS 3
+#define TRIP_MOST 0.01 /* seconds; a longer trip counts as this one */
+#define TRIP_NEAR 0.001
 #define REST_NS UINT64_C(20000000)
 
 /* ---- calls ---- */
@@ -72,6 +78,21 @@ note_came_back(struct remote_worker *w, uint64_t n)
 	evc__redis_due(e, w->rest_ns);
 }
 
+static void
+note_ended(struct remote_worker *w, double took)
+{
+	double trip = w->session->e->sessions.trip;
+	unsigned limit = NEAR_MOST;
+
+	if (trip > TRIP_MOST)
+		trip = TRIP_MOST;
+	if (trip > TRIP_NEAR)
+		limit = trip * NEAR_MOST / TRIP_NEAR < FAR_MOST
+				? (unsigned)(trip * NEAR_MOST / TRIP_NEAR)
+				: FAR_MOST;
+	flow_ended(&w->flow, took, INFINITY, AHEAD + TRIPS * trip, 1, limit);
+}
+
 void
 evc__remote_worker_ended_one(struct remote_worker *w, unsigned i, double took)
 {
@@ -86,7 +107,7 @@ evc__remote_worker_ended_one(struct remote_worker *w, unsigned i, double took)
 	}
 	w->n--;
 	if (took >= 0)
-		flow_ended(&w->flow, took, INFINITY, AHEAD, 1);
+		note_ended(w, took);
 	else
 		note_came_back(w, n);
 	evc__feed_note(w);

@@ -9,6 +9,10 @@
 #include "engine/flow.h"
 #include "redis/engine/detect.h"
 
+/* The greatest window with a server nearby, and with one far away. */
+#define NEAR_MOST WINDOW_MOST
+#define FAR_MOST  (4 * WINDOW_MOST)
+
 /* A function that a worker was given and has not ended.  Loop thread only. */
 struct sent_call {
 	uint64_t n, id; /* number of the function, id of its result */

@@ -11,7 +11,10 @@
 #include "redis/node/node.h"
 
 #define BATCH_MOST ((size_t)1 << 20) /* bytes, roughly */
-#define DEALS_MOST 64
+/* The results that have come while a batch was under way go together; so the
+   rate does not depend on the way to the server.  These limits keep the server
+   busy for a few milliseconds at most. */
+#define DEALS_MOST 512
 #define DEALS_BYTES ((size_t)1 << 20)
 #define DEALS_UPDATES 1024 /* of all; a deal with more is alone */
 
@@ -91,7 +94,8 @@ evc__node_deals_free(struct event_batch *batch)
 		free_deal(d);
 	}
 	batch->last_deal = NULL;
-	batch->n_deals = 0;
+	batch->n_deals = batch->n_updates = 0;
+	batch->n_bytes = 0;
 }
 
 static bool
@@ -164,17 +168,10 @@ new_deal(const struct local_worker *w, const struct frame_result *f)
 static bool
 has_room_for_deal(const struct event_batch *batch, const struct deal *more)
 {
-	const struct deal *d;
-	size_t n = batch->frames.n, n_updates = more->n_updates;
-
-	if (batch->seq != 0 || batch->n_deals >= DEALS_MOST)
-		return false;
-	for (d = batch->deals; d != NULL; d = d->next) {
-		n += d->frame.n + d->updates.n;
-		n_updates += d->n_updates;
-	}
-	return n < DEALS_BYTES &&
-	       (batch->deals == NULL || n_updates <= DEALS_UPDATES);
+	return batch->seq == 0 && batch->n_deals < DEALS_MOST &&
+	       batch->frames.n + batch->n_bytes < DEALS_BYTES &&
+	       (batch->deals == NULL ||
+		batch->n_updates + more->n_updates <= DEALS_UPDATES);
 }
 
 void
@@ -201,6 +198,8 @@ evc__node_tell_deal(struct local_worker *w, const struct frame_result *f)
 		batch->deals = d;
 	batch->last_deal = d;
 	batch->n_deals++;
+	batch->n_updates += d->n_updates;
+	batch->n_bytes += d->frame.n + d->updates.n;
 	w->n_deals++;
 }
 
@@ -295,17 +294,18 @@ fail_one(struct event_batch *batch, const struct deal *d, const char *why)
 bool
 evc__node_deals_done(struct event_batch *batch, const redisReply *r)
 {
+	const struct deal *d = batch->deals;
+	int64_t at, before = 0;
 	size_t i, n;
 
+	/* The numbers grow. */
 	for (i = 1; i < r->elements; i += 2) {
 		const char *why = evc__reply_bytes(r, i + 1, &n);
-		const struct deal *d = batch->deals;
-		int64_t at;
 
-		if (why == NULL || !evc__reply_number(r, i, &at) || at < 0 ||
-		    at >= (int64_t)batch->n_deals)
+		if (why == NULL || !evc__reply_number(r, i, &at) ||
+		    at < before || at >= (int64_t)batch->n_deals)
 			return false;
-		while (at-- > 0)
+		for (; before < at; before++)
 			d = d->next;
 		fail_one(batch, d, why);
 	}

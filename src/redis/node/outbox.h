@@ -34,7 +34,8 @@ struct event_batch {
 	struct bytes frames;
 	uint64_t at; /* worker and start that the last frames are about */
 	struct deal *deals, *last_deal; /* NULL: the frames are all */
-	unsigned n_deals;
+	unsigned n_deals, n_updates;
+	size_t n_bytes; /* of the deals */
 };
 
 /* Loop thread only. */
