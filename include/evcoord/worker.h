@@ -188,10 +188,21 @@ evc_exec_get(const evc_exec *x, evc_exec_info *ret_info);
  * sees its own updates.  *ret_now, too, is something that it has read; an
  * addition without ret_now reads nothing.  See ISOLATION in evcoord-cluster(7).
  *
+ * In any other function an addition with ret_now is made when the call returns.
+ * One without ret_now is made in its place among all that the function does to
+ * variables, but nobody waits for it: it is made within some milliseconds, and
+ * before the outcome of the function is known, also when the function fails.
+ * If it is impossible, because the variable is no number, the function fails at
+ * its end with EVC_INVALID_ARGUMENT and the reason, unless it fails by itself;
+ * other additions since its last call that waited may be missing then.  A
+ * worker that dies may take additions of its last milliseconds with it.  (In a
+ * function that builds something the call waits.)
+ *
  * Thread:    the function's.
  * Ownership: name is copied; *ret_now is the new value.  ret_now may be NULL:
- *            then a transactional function sends no question.
- * Returns:   0; -EVC_INVALID_ARGUMENT, also for a variable that is no number;
+ *            then nobody waits for an answer.
+ * Returns:   0; -EVC_INVALID_ARGUMENT, with ret_now also for a variable that is
+ *            no number;
  *            -EVC_UNAVAILABLE when the worker has lost its coordinator;
  *            -EVC_FAILED_PRECONDITION in a fork child of the function.
  * Since:     0.1

@@ -27,10 +27,6 @@ struct lie {
 	const char *why;  /* what is said about it */
 };
 
-#define ASK FRAME("\x0c", "\x15", \
-		  "\x03" "\0\0\0\0\0\0\0\0" "\0\x01" "v\0" "\0\0\0\0" \
-		  "\0\0\0\0")
-
 #define LIE(name, bytes, control, why) \
 	{ (name), (bytes), sizeof(bytes) - 1, (control), (why) }
 
@@ -57,7 +53,6 @@ static const struct lie lies[] = {
 			"\0\0" "\0\0\0\0" "\0\0\0" "\0\0\0\0" "!"),
 	    false, "something behind it"),
 	LIE("mine", HELLO FRAME("\x06", "\0", ""), false, "for workers alone"),
-	LIE("asks", HELLO ASK ASK, false, "before it has read the last answer"),
 	LIE("control", FRAME("\x06", "\0", ""), true, "no answer"),
 	LIE("stack",
 	    FRAME("\x1e", "\x0b", "\0\0\0\0\0\0\0\0" "\0\0\0"), true,

@@ -124,6 +124,7 @@ nf_variables(evc_exec *x, void *arg)
 {
 	evc_value a = { 0 }, b = { 0 }, is = { 0 };
 	int wrong = 0, line = 0, seen = 0;
+	double now;
 
 	(void)arg;
 #define NF_IS(call, want) \
@@ -137,7 +138,7 @@ nf_variables(evc_exec *x, void *arg)
 	NF_IS(evc_pack(&b, "i", 17), 0);
 	NF_IS(evc_exec_variable_get(x, "none", &is), -EVC_NOT_FOUND);
 	NF_IS(evc_exec_variable_set(x, "t", &a), 0);
-	NF_IS(evc_exec_variable_add(x, "t", 1, NULL), -EVC_INVALID_ARGUMENT);
+	NF_IS(evc_exec_variable_add(x, "t", 1, &now), -EVC_INVALID_ARGUMENT);
 	NF_IS(evc_exec_variable_compare_set(x, "t", &b, &b), -EVC_ABORTED);
 	NF_IS(evc_exec_variable_compare_set(x, "t", &a, &b), 0);
 	NF_IS(evc_exec_variable_compare_set(x, "t", NULL, &b), -EVC_ABORTED);

@@ -71,18 +71,24 @@ static const evc_function functions[] = {
 	{ .name = "spin", .fn = w_spin },
 };
 
-/* A worker that asks twice at once. */
+/* A worker that asks so many times at once, and reads no answer. */
 static int
-be_impatient(void)
+be_impatient(int times)
 {
 	const evc_engine_update u = { .op = EVC_VARIABLE_ADD, .name = "n" };
 	struct bytes b = { 0 };
+	ssize_t n;
 
-	if (evc__frame_put_hello(&b, FRAME_HEAD + 512, functions, 3) < 0 ||
-	    evc__frame_put_variable(&b, 512, &u) < 0 ||
-	    evc__frame_put_variable(&b, 512, &u) < 0 ||
-	    write(3, bytes_at(&b), b.n) != (ssize_t)b.n)
+	if (evc__frame_put_hello(&b, FRAME_HEAD + 512, functions, 3) < 0)
 		return 1;
+	for (; times > 0; times--)
+		if (evc__frame_put_variable(&b, 512, &u) < 0)
+			return 1;
+	for (; b.n > 0; bytes_take(&b, (size_t)n)) {
+		n = write(3, bytes_at(&b), b.n);
+		if (n <= 0)
+			return 1;
+	}
 	bytes_free(&b);
 	pause();
 	return 0;
@@ -124,7 +130,9 @@ be_worker(void)
 	int result;
 
 	if (is_asked("impatient"))
-		return be_impatient();
+		return be_impatient(10000);
+	if (is_asked("curious"))
+		return be_impatient(3);
 	if (is_asked("slow"))
 		t_sleep(1);
 	if (is_asked("poor"))
@@ -505,12 +513,31 @@ START_TEST(a_life_that_is_over_has_no_question)
 }
 END_TEST
 
-START_TEST(two_questions_at_once_are_garbage)
+START_TEST(questions_at_once_are_answered_in_turns)
+{
+	node_open("curious", T_LIMIT);
+	TURN_UNTIL(node.n_asked == 1);
+	turn(0.05);
+	ck_assert_uint_eq(node.n_asked, 1);
+	answer_now(1);
+	TURN_UNTIL(node.n_asked == 2);
+	/* Within the question, and the next one comes by itself. */
+	node.answers_within = true;
+	answer_now(2);
+	TURN_UNTIL(node.n_asked == 3);
+	ck_assert_uint_eq(node.n_gone, 0);
+	ops->kill(node.engine, 0);
+	TURN_UNTIL(node.n_gone == 1);
+	node_close();
+}
+END_TEST
+
+START_TEST(very_many_questions_at_once_are_garbage)
 {
 	node_open("impatient", T_LIMIT);
 	TURN_UNTIL(node.n_gone == 1);
 	ck_assert_uint_eq(node.n_asked, 1);
-	HAS(node.text, "a question before it has read the last answer");
+	HAS(node.text, "questions, and does not read the answers");
 	node_close();
 }
 END_TEST
@@ -789,7 +816,8 @@ main(void)
 		values_and_refusals,
 		an_answer_within_the_question,
 		a_life_that_is_over_has_no_question,
-		two_questions_at_once_are_garbage,
+		questions_at_once_are_answered_in_turns,
+		very_many_questions_at_once_are_garbage,
 		a_worker_ends_when_its_time_is_over,
 		a_worker_that_is_told_again_lives,
 		a_worker_that_is_stopped_ends_likewise,

@@ -46,8 +46,8 @@ enum {
 					   function is given up while it runs */
 	EVC_ENGINE_VARIABLES = 1 << 29, /* the engine keeps the variables, and
 					   has ask; it makes the updates of a
-					   transactional function before it
-					   gives the result, which has none */
+					   function before it gives the result,
+					   which has none */
 
 	/* The status of evc_engine_sink.variable when the answer comes
 	   later. */
@@ -184,7 +184,7 @@ typedef struct evc_engine_result {
 	const char *text;    /* NULL: none */
 	evc_value value;
 	/* What a transactional function has read, and then its updates, with
-	   code 0.  In one step the cluster compares the reads and, when all
+	   code 0; of another function additions alone.  In one step the cluster compares the reads and, when all
 	   hold and this result counts, makes the updates; when a read does not
 	   hold the function runs again.  With EVC_ENGINE_VARIABLES the cluster
 	   ignores them: the engine does so. */

@@ -162,6 +162,8 @@ make_coordinator(struct worker_process *p, const struct frame_welcome *welcome)
 				  .name = welcome->name,
 				  .generation = welcome->generation,
 				  .variable = evc__worker_variable,
+				  .note = evc__additions_note,
+				  .settle = evc__additions_settle,
 				  .kept = evc__worker_kept,
 				  .arg = p };
 	evc_status st = evc_new(NULL, &config, &p->coord);
@@ -253,6 +255,7 @@ end_worker(struct worker_process *p)
 	bytes_free(&p->retired);
 	evc__outgoing_free(&p->out);
 	sync_lock_destroy(&p->lock);
+	sync_lock_destroy(&p->additions.lock);
 	sync_fd_close(p->data);
 	sync_fd_close(p->control);
 }
@@ -346,6 +349,7 @@ evc_worker_main(const evc_function *functions, unsigned n,
 	if (st != 0)
 		return st;
 	sync_lock_init(&p.lock);
+	sync_lock_init(&p.additions.lock);
 	sync_store_sc(&p.heard, 1);
 	st = run_worker(&p, opts);
 	if (is_inherited(&p))

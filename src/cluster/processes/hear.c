@@ -8,6 +8,8 @@
 #include "cluster/processes/processes.h"
 
 #define BATCH 64
+/* Bytes of questions behind a question without an answer. */
+#define QUESTIONS_MOST ((size_t)64 << 10)
 
 /* Results that were read and are not told yet.  They point into the bytes
    read. */
@@ -206,12 +208,6 @@ hear_variable(struct process *w, const struct frame *f)
 		fence_for_garbage(w, evc_last_error());
 		return;
 	}
-	/* Unread answers would fill our memory. */
-	if (w->asks || w->data.sent < w->answered) {
-		fence_for_garbage(
-			w, "a question before it has read the last answer");
-		return;
-	}
 	w->asks = true;
 	reply.status = p->sink->variable(
 		p->core, w->index, &u,
@@ -239,6 +235,7 @@ evc__process_answer(struct process *w, const evc_engine_answer *a)
 		return;
 	reply_to(w, &reply);
 	evc__link_flush(&w->data);
+	evc__link_hear_rest(&w->data);
 }
 
 /* ---- all of it ---- */
@@ -306,6 +303,20 @@ hear_one(struct link *l, const struct frame *f, struct batch *b)
 		fence_for_garbage(w, "a frame that is for workers alone");
 }
 
+/* One question at a time: unread answers would fill our memory.  true: this
+   question waits. */
+static bool
+has_to_wait(struct process *w, const struct frame *f, struct batch *b)
+{
+	if (f->type != FRAME_VARIABLE || w->state != PROCESS_UP)
+		return false;
+	if (!w->asks && w->data.sent < w->answered) {
+		finish_batch(w, b);
+		evc__link_flush(&w->data);
+	}
+	return w->asks || w->data.sent < w->answered;
+}
+
 size_t
 evc__process_hear(struct link *l, const unsigned char *p, size_t n)
 {
@@ -315,8 +326,15 @@ evc__process_hear(struct link *l, const unsigned char *p, size_t n)
 	size_t at = 0;
 	int got = 1;
 
+	w->hears = true;
 	while (got > 0 && w->state != PROCESS_FENCED) {
 		got = evc__frame_next(p + at, n - at, w->p->max_frame, &f);
+		if (got > 0 && has_to_wait(w, &f, &b)) {
+			if (n - at > QUESTIONS_MOST)
+				fence_for_garbage(w, "questions, and does not "
+						     "read the answers");
+			break;
+		}
 		if (got > 0) {
 			hear_one(l, &f, &b);
 			at += f.whole;
@@ -324,6 +342,7 @@ evc__process_hear(struct link *l, const unsigned char *p, size_t n)
 	}
 	/* Before a fence, which would drop results. */
 	finish_batch(w, &b);
+	w->hears = false;
 	if (got < 0)
 		fence_for_garbage(w, evc_last_error());
 	return w->state == PROCESS_FENCED ? n : at;
@@ -338,8 +357,10 @@ evc__process_on_io(struct ev_loop *ev, struct ev_io *io, int events)
 	(void)ev;
 	if (on_loop_inherited(&w->p->on))
 		return;
-	if (events & EV_WRITE)
+	if (events & EV_WRITE) {
 		evc__link_flush(l);
+		evc__link_hear_rest(l);
+	}
 	if (events & EV_READ)
 		evc__link_read(l, false);
 	evc__process_feed(w);

@@ -145,6 +145,18 @@ read_once(struct link *l, bool *ret_full)
 }
 
 void
+evc__link_hear_rest(struct link *l)
+{
+	size_t used;
+
+	if (l->fd < 0 || l->in.n == 0 || l->w->hears)
+		return;
+	used = l->w->p->hear(l, bytes_at(&l->in), l->in.n);
+	if (l->in.p != NULL)
+		bytes_take(&l->in, used);
+}
+
+void
 evc__link_read(struct link *l, bool to_the_end)
 {
 	unsigned reads = 0;

@@ -90,6 +90,7 @@ struct process {
 	uint64_t answered;      /* bytes of `data` up to the end of the last
 				   answer to a question */
 	bool asks;              /* a question waits for a later answer */
+	bool hears;             /* bytes of its streams are heard */
 	bool stack_asked;       /* a question for its stack is under way */
 	bool was_up;            /* `up` was told to the cluster */
 	bool talks;             /* a thread of the worker reads the control
@@ -245,6 +246,8 @@ void evc__link_close(struct link *l);
 void evc__link_flush(struct link *l);
 /* Read once, or to the end; the bytes go to p->hear. */
 void evc__link_read(struct link *l, bool to_the_end);
+/* Hear the bytes that were read and had to wait for an answer. */
+void evc__link_hear_rest(struct link *l);
 
 /* ---- output.c ---- */
 

@@ -286,5 +286,6 @@ evc__worker_control_end(struct worker_process *p)
 {
 	/* -> control_main */
 	sync_store_sc(&p->leaving, 1);
+	evc__additions_end(p);
 	sync_shutdown(p->control, SHUT_RDWR);
 }

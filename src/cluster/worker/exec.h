@@ -149,6 +149,9 @@ struct worker {
 	struct spare spare;       /* thread: memory of large results, from
 				     evc__worker_spare */
 	struct arena arena;       /* thread: results, until evc__worker_done */
+	evc_status not_added;     /* thread: < 0: an addition of the running
+				     function was impossible */
+	char why_not_added[TEXT_SIZE];
 	struct transaction tx;
 
 	struct list locals;
@@ -248,6 +251,17 @@ bool evc__transaction_take(struct worker *w, evc_engine_result *ret);
 /* Drop all of it. */
 void evc__transaction_drop(struct worker *w);
 void evc__transaction_destroy(struct worker *w);
+
+/* ---- exec_add.c ---- */
+
+/* An addition of a plain function that wants no sum: 0, or refused. */
+evc_status evc__exec_add_loosely(const evc_exec *x,
+				 const evc_engine_update *u);
+/* The plain function has ended: its additions are made, or in *ret.  The text,
+   of this thread's last error, and ret->code: one was impossible, so the
+   function has failed; else NULL. */
+const char *evc__exec_settle_additions(struct worker *w,
+				       evc_engine_result *ret);
 
 /* ---- local.c ---- */
 

@@ -41,6 +41,22 @@ evc__worker_flush(struct worker_process *p)
 	return !p->gone;
 }
 
+void
+evc__worker_flush_some(struct worker_process *p)
+{
+	struct iovec pieces[PIECES_MOST];
+	ssize_t n = 1;
+
+	/* The thread of the functions finds out that the coordinator is
+	   gone. */
+	while (outgoing_size(&p->out) > 0 && n > 0) {
+		n = sync_sendv(p->data, pieces,
+			       evc__outgoing_pieces(&p->out, pieces));
+		if (n > 0)
+			evc__outgoing_take(&p->out, (size_t)n);
+	}
+}
+
 /* ---- memory of large values ---- */
 
 static bool

@@ -23,6 +23,35 @@
 
 struct speed;
 
+#define ADDITIONS_MOST 32
+
+/* An addition of a plain function, which is noted; `name` is a place in
+   additions.names. */
+struct addition {
+	size_t name;
+	double by;
+};
+
+/* additions.c.  All fields without a word: lock. */
+struct additions {
+	pthread_mutex_t lock;
+	struct addition at[ADDITIONS_MOST];
+	unsigned n;
+	char names[4096];
+	size_t n_names;      /* bytes of `names` in use */
+	uint64_t group;      /* grows when a note comes to none */
+	unsigned unanswered; /* questions that nobody has waited for */
+	evc_status failed;   /* < 0: an addition was impossible */
+	char why[192];
+	/* atomic, a futex: the thread of the functions -> the thread that sends
+	   what has waited */
+	_Atomic uint32_t bell;
+	/* ---- the thread of the functions alone ---- */
+	bool has_thread;
+	bool used; /* since the last evc__additions_settle */
+	evc_engine_update updates[ADDITIONS_MOST]; /* of the last result */
+};
+
 struct worker_process {
 	/* ---- set before the control thread ---- */
 	evc_coord *coord;
@@ -68,12 +97,16 @@ struct worker_process {
 	struct speed *speeds; /* by names of functions */
 	bool gone;            /* the coordinator is gone */
 	struct kept kept;
+
+	struct additions additions;
 };
 
 /* ---- link.c ---- */
 
 /* Send `out`. false: the coordinator is gone. */
 bool evc__worker_flush(struct worker_process *p);
+/* Send of `out` what can be sent without waiting. */
+void evc__worker_flush_some(struct worker_process *p);
 /* Wait for the next frame: 1; 0: the stream has ended; -EVC_... with a text. */
 int evc__worker_next(struct worker_process *p, struct frame *ret);
 /* The frame is done with. */
@@ -96,6 +129,16 @@ struct worker *evc__worker_take(struct worker_process *p);
 /* Begin this attempt. false: the attempt was taken back, and does not run
    here. */
 bool evc__worker_begin(struct worker_process *p, uint64_t n);
+
+/* ---- additions.c ---- */
+
+/* As worker_env.note and .settle. */
+evc_status evc__additions_note(void *arg, const evc_engine_update *u);
+evc_status evc__additions_settle(void *arg, evc_engine_result *ret);
+/* Send all notes, and wait for the answers.  false: the coordinator is gone. */
+bool evc__additions_flush(struct worker_process *p);
+/* End the thread. */
+void evc__additions_end(struct worker_process *p);
 
 /* ---- serve.c ---- */
 

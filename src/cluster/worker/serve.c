@@ -32,7 +32,7 @@ evc__worker_variable(void *arg, const evc_engine_update *u, double *ret_now,
 	evc_status st;
 	int got;
 
-	if (p->gone)
+	if (!evc__additions_flush(p))
 		return refuse_lost(p);
 	st = evc__frame_put_variable(&p->out.own, p->max_frame, u);
 	if (st < 0)

@@ -305,6 +305,11 @@ call_function(struct worker *w, struct evc_exec *x, const evc_engine_task *task,
 		if (!evc__transaction_take(w, ret))
 			no_memory(w, ret, "the updates of a function");
 		evc__transaction_drop(w);
+	} else if (!evc__forked_since(w->fork_generation)) {
+		text = evc__exec_settle_additions(w, ret);
+		if (text != NULL)
+			fail_result(w, ret, ret->code, EVC_FAILED_FUNCTION,
+				    text);
 	}
 	evc__exec_end(x);
 out:

@@ -34,6 +34,15 @@ struct worker_env {
 	   by the thread of the functions. */
 	evc_status (*variable)(void *arg, const evc_engine_update *u,
 			       double *ret_now, evc_value *ret_value);
+	/* Note an addition of a plain function, of which nobody wants the sum:
+	   0, or refused, when the worker has no coordinator.  NULL: it is made
+	   at once. */
+	evc_status (*note)(void *arg, const evc_engine_update *u);
+	/* A plain function has ended, with the result *ret.  What is noted is
+	   made, or becomes the result's updates, which stay until the next
+	   note.  < 0: an addition was impossible, with a text.  NULL with
+	   note. */
+	evc_status (*settle)(void *arg, evc_engine_result *ret);
 	/* The result of a remote that this worker has kept; false: not kept.
 	   May be NULL. */
 	bool (*kept)(void *arg, uint64_t id, evc_value *ret_value);

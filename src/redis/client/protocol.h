@@ -93,9 +93,9 @@
  *    connection; the coordinator drops a SEQ that has come before.  At most
  *    UNANSWERED entries are on their way, so a SEQ that is smaller than the
  *    greatest by more than that has come before.
- *  - results of transactional functions go by SEND, which checks the lease,
- *    makes the updates and adds the event, or does nothing at all; the node
- *    sends nothing else before the answer.
+ *  - results of transactional functions, and of plain ones with additions, go
+ *    by SEND, which checks the lease, makes the updates and adds the event, or
+ *    does nothing at all; the node sends nothing else before the answer.
  *  - FENCE deletes the lease and leaves its mark in ev: a SEND before the mark
  *    was whole and counts, a SEND after the mark is refused.
  *  - a node ends its functions a lease after its last renewal, at most.  The
@@ -175,7 +175,9 @@ enum redis_script {
 	SCRIPT_LEAVE,
 	/* Results with updates: KEYS gen lease ev var count seqs pre; ARGV G
 	   "G INC" node inc seq frames n, and for each of the n results: frame
-	   succeeded m, and for each of its m reads and updates: op name value.
+	   how m, and for each of its m reads and updates: op name value.
+	   how 1: the function has succeeded, and counts as finished; 2: and
+	   does not count, because it was plain; 0: it has failed.
 	   op 1 adds the number in the text value, op 2 sets (no bytes, or nil:
 	   removes); 10 adds a patch (wire/vector.h) to a vector; 8: value was
 	   read; 9: a value with this SHA-1 was; "12 SHA1": so were the elements

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The outbox: batches of all that the coordinator is told, in their order,
- * until send.c has sent them.  A batch may hold results of transactional
- * functions.  The server makes all updates of such a result and adds its event,
+ * until send.c has sent them.  A batch may hold results with
+ * updates.  The server makes all updates of such a result and adds its event,
  * or does nothing; a result whose updates fail is told again, as the failure of
  * its function; a result with reads that do not hold is given back.
  * Called by: sink.c, send.c, variables.c, worker.c.
@@ -175,7 +175,8 @@ has_room_for_deal(const struct event_batch *batch, const struct deal *more)
 }
 
 void
-evc__node_tell_deal(struct local_worker *w, const struct frame_result *f)
+evc__node_tell_deal(struct local_worker *w, const struct frame_result *f,
+		    bool plain)
 {
 	struct session *s = w->session;
 	struct deal *d = new_deal(w, f);
@@ -185,6 +186,7 @@ evc__node_tell_deal(struct local_worker *w, const struct frame_result *f)
 		evc__node_no_memory(s);
 		return;
 	}
+	d->plain = plain;
 	/* A batch of plain frames that was not sent takes the result up. */
 	if (batch == NULL || !has_room_for_deal(batch, d))
 		batch = add_batch(s);
@@ -212,7 +214,7 @@ add_deal(struct redis_args *a, const struct deal *d)
 	unsigned i;
 
 	evc__args_add(a, bytes_at(&d->frame), d->frame.n);
-	evc__args_text(a, d->succeeded ? "1" : "0");
+	evc__args_text(a, !d->succeeded ? "0" : d->plain ? "2" : "1");
 	evc__args_fmt(a, "%u", d->n_updates);
 	for (i = 0; i < d->n_updates * 3; i++) {
 		evc__args_add(a, at, length[i]);

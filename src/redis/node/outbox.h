@@ -8,7 +8,8 @@
 #include "wire/frames.h"
 #include "redis/node/worker.h"
 
-/* The result of a transactional function.  Loop thread only. */
+/* The result of a transactional function, or of a plain one with additions.
+   Loop thread only. */
 struct deal {
 	struct deal *next;
 	unsigned worker;
@@ -21,6 +22,7 @@ struct deal {
 	struct bytes lengths; /* for each of those words: a size_t */
 	unsigned n_updates;
 	bool succeeded;  /* else there are reads alone */
+	bool plain;      /* the function does not count as a transaction */
 };
 
 #define NOWHERE UINT64_MAX /* event_batch.at: no worker */
@@ -56,8 +58,9 @@ struct outbox {
 /* The frames of the last batch, to add a frame about this worker; w NULL: about
    the node.  NULL: no memory, and the session ends. */
 struct bytes *evc__node_tell(struct session *s, const struct local_worker *w);
-/* Append the result of a transactional function. */
-void evc__node_tell_deal(struct local_worker *w, const struct frame_result *f);
+/* Append the result of a function with updates, or of a transactional one. */
+void evc__node_tell_deal(struct local_worker *w, const struct frame_result *f,
+			 bool plain);
 bool evc__node_deals_send(struct event_batch *batch, redis_reply_fn *fn);
 /* The batch was carried out; results that could not be made are told anew.
    false: r is no answer to the batch. */

@@ -312,7 +312,7 @@ tell_finished(struct local_worker *w, const evc_engine_result *r)
 	struct session *s = w->session;
 	struct job *job = evc__node_queue_take(&w->has, false, r->n);
 	struct frame_result f = { .r = *r };
-	bool fine = r->code == 0 && r->took >= 0;
+	bool fine = r->code == 0 && r->took >= 0, plain;
 	struct value *kept = NULL;
 
 	w->moved = w->since = ev_now(s->node->ev);
@@ -329,9 +329,11 @@ tell_finished(struct local_worker *w, const evc_engine_result *r)
 	if (fine && r->value.size >= VALUE_LEAST)
 		kept = evc__node_value_keep(s, job->task.id, &f.r);
 	f.kept = kept != NULL;
-	if (r->took >= 0 && (job->task.flags & EVC_TRANSACTIONAL) &&
-	    (fine || r->n_updates > 0))
-		evc__node_tell_deal(w, &f);
+	plain = (job->task.flags & EVC_TRANSACTIONAL) == 0;
+	if (plain && r->n_updates > 0)
+		evc__node_tell_used(w, r->updates[0].name);
+	if (r->took >= 0 && ((fine && !plain) || r->n_updates > 0))
+		evc__node_tell_deal(w, &f, plain);
 	else
 		say_result(w, &f);
 	evc__node_value_drop(kept);

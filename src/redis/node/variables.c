@@ -209,15 +209,15 @@ fill_question(struct question *q, const evc_engine_update *u)
 	       evc_value_copy(&q->update.expected, &u->expected) == 0;
 }
 
-/* Tell the coordinator once in a session that a variable is used, before the
-   result of the function: a restart of the server may then be a loss. */
-static void
-tell_variables_used(struct local_worker *w, const evc_engine_update *u)
+void
+evc__node_tell_used(struct local_worker *w, const char *name)
 {
-	const evc_engine_update of = { .op = EVC_VARIABLE_GET,
-				       .name = u->name };
-	struct bytes *b = evc__node_tell(w->session, w);
+	const evc_engine_update of = { .op = EVC_VARIABLE_GET, .name = name };
+	struct bytes *b;
 
+	if (w->session->outbox.used)
+		return;
+	b = evc__node_tell(w->session, w);
 	if (b != NULL &&
 	    evc__frame_put_variable(b, w->session->max_frame, &of) == 0)
 		w->session->outbox.used = true;
@@ -245,8 +245,7 @@ evc__node_ask(struct local_worker *w, const evc_engine_update *u)
 	q->worker = w;
 	q->seq = ++w->n_asked;
 	w->question = q;
-	if (!s->outbox.used)
-		tell_variables_used(w, u);
+	evc__node_tell_used(w, u->name);
 	s->ask_soon = true;
 	return EVC_ENGINE_LATER;
 }

@@ -62,7 +62,7 @@ struct local_worker {
 	double since;        /* ev_now of the last change, for people */
 	struct question *question; /* NULL: no question is without an answer */
 	uint64_t n_asked;    /* questions so far */
-	unsigned n_deals;    /* transactional results without an answer of the
+	unsigned n_deals;    /* results with updates without an answer of the
 				server; questions wait for these */
 };
 
@@ -95,6 +95,9 @@ void evc__node_look(struct local_worker *w);
 
 /* As evc_engine_sink.variable. */
 evc_status evc__node_ask(struct local_worker *w, const evc_engine_update *u);
+/* Tell the coordinator once in a session that a variable is used, before the
+   result of the function: a restart of the server may then be a loss. */
+void evc__node_tell_used(struct local_worker *w, const char *name);
 /* Drop the worker's question: no answer is wanted any more. */
 void evc__node_ask_drop(struct local_worker *w);
 /* Send the questions that are not under way and need not wait. */
