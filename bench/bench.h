@@ -371,6 +371,10 @@ bench_redis_adds(void);
 void
 bench_redis_far(void);
 void
+bench_cluster_one_by_one(void);
+void
+bench_redis_one_by_one(void);
+void
 bench_redis_idle(void);
 void
 bench_redis_large(void);

@@ -85,6 +85,8 @@ static const struct group {
 	  "256 workers that have nothing to do" },
 	{ "cluster-large", bench_cluster_large,
 	  "values of 4 MiB to a process and back" },
+	{ "cluster-one-by-one", bench_cluster_one_by_one,
+	  "functions of 10 ms on 1,024 threads and processes" },
 #ifdef HAVE_REDIS
 	{ "redis-tasks", bench_redis_tasks,
 	  "functions scheduled over Redis on four workers" },
@@ -98,6 +100,8 @@ static const struct group {
 	  "additions to a variable by 1, 2, 4 and 8 workers" },
 	{ "redis-far", bench_redis_far,
 	  "transactions over a network of 0 to 4 ms each way" },
+	{ "redis-one-by-one", bench_redis_one_by_one,
+	  "functions of 10 ms on 1,024 workers of four nodes" },
 	{ "redis-death", bench_redis_death,
 	  "kill -9 until the function has run again" },
 	{ "redis-idle", bench_redis_idle,

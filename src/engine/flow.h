@@ -21,7 +21,11 @@ struct flow {
 
 /* A function has ended after `took` seconds.  The window doubles, up to `ahead`
    seconds of work and `more` functions, and to `limit`; it is 1 for functions
-   that are not quick: `quick` seconds on average, or one of 10 times as long. */
+   that are not quick: `quick` seconds on average, or one of 10 times as long.
+   But the next one may wait behind a function of less than FLOW_NEXT seconds,
+   unless the last one was much longer: a worker that need not sleep between two
+   functions takes a third of the processor's time less. */
+#define FLOW_NEXT 0.02
 static inline void
 flow_ended(struct flow *f, double took, double quick, double ahead,
 	   unsigned more, unsigned limit)
@@ -33,6 +37,8 @@ flow_ended(struct flow *f, double took, double quick, double ahead,
 		most = 1;
 	else if (f->average * limit > ahead)
 		most = more + ahead / f->average;
+	if (most < 2 + more && f->average < FLOW_NEXT && took < FLOW_NEXT * 2)
+		most = 2 + more;
 	f->window = f->window * 2 < most ? f->window * 2 : (unsigned)most;
 }
 

@@ -58,21 +58,39 @@ START_TEST(functions_that_are_not_quick_come_one_by_one)
 {
 	struct flow f = { .window = 1 };
 
-	end(&f, 100, QUICK * 1.01);
+	end(&f, 100, FLOW_NEXT * 1.01);
 	ck_assert_uint_eq(f.window, 1);
+	end(&f, 100, 1);
+	ck_assert_uint_eq(f.window, 1);
+	/* Among shorter ones, too. */
+	end(&f, 100, QUICK * 2);
+	ck_assert_uint_eq(f.window, 2);
+	end(&f, 1, FLOW_NEXT * 2);
+	ck_assert_uint_eq(f.window, 1);
+}
+END_TEST
+
+START_TEST(one_waits_behind_functions_that_are_not_long)
+{
+	struct flow f = { .window = 1 };
+
+	end(&f, 100, QUICK * 1.01);
+	ck_assert_uint_eq(f.window, 2);
+	end(&f, 100, FLOW_NEXT * 0.99);
+	ck_assert_uint_eq(f.window, 2);
 	/* On the way there the window is never wide for long: the average
 	   follows within a few functions. */
 	f = (struct flow){ .window = 1 };
 	end(&f, 100, 1e-5);
 	end(&f, 20, QUICK * 2);
-	ck_assert_uint_eq(f.window, 1);
+	ck_assert_uint_eq(f.window, 2);
 	/* A single long function is enough, and is forgotten soon. */
 	f = (struct flow){ .window = 1 };
 	end(&f, 1000, 1e-7);
 	end(&f, 1, QUICK * 10);
-	ck_assert_uint_eq(f.window, 1);
+	ck_assert_uint_eq(f.window, 2);
 	end(&f, 1, 1e-7);
-	ck_assert_uint_eq(f.window, 1);
+	ck_assert_uint_eq(f.window, 2);
 	end(&f, 100, 1e-7);
 	ck_assert_uint_eq(f.window, WINDOW_MOST);
 }
@@ -83,9 +101,13 @@ START_TEST(some_functions_more_cover_a_round_trip)
 	struct flow f = { .window = 1 };
 	unsigned i;
 
-	/* Without a limit of quickness as well: two as long as `ahead`. */
+	/* Without a limit of quickness as well. */
 	for (i = 0; i < 1000; i++)
 		flow_ended(&f, AHEAD * 0.999, INFINITY, AHEAD, 1, WINDOW_MOST);
+	ck_assert_uint_eq(f.window, 3);
+	for (i = 0; i < 1000; i++)
+		flow_ended(&f, FLOW_NEXT * 1.01, INFINITY, FLOW_NEXT * 1.02, 1,
+			   WINDOW_MOST);
 	ck_assert_uint_eq(f.window, 2);
 	for (i = 0; i < 1000; i++)
 		flow_ended(&f, 1000, INFINITY, AHEAD, 1, WINDOW_MOST);
@@ -169,6 +191,7 @@ END_TEST
 API_MAIN("flow", the_window_doubles_while_functions_are_quick,
 	 the_window_is_as_wide_as_some_time_of_work,
 	 functions_that_are_not_quick_come_one_by_one,
+	 one_waits_behind_functions_that_are_not_long,
 	 some_functions_more_cover_a_round_trip,
 	 the_window_is_in_its_bounds_after_any_times,
 	 full_batches_double_and_others_halve,

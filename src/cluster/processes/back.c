@@ -17,7 +17,7 @@ static bool
 has_waited(const struct process *w, double now)
 {
 	return w->state == PROCESS_UP && w->n_taken > 1 && w->back_upto == 0 &&
-	       flow_is_stuck(w->moved, now, PATIENCE);
+	       flow_is_stuck(w->moved, now, PATIENCE + 2 * w->flow.average);
 }
 
 static void

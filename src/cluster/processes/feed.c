@@ -10,7 +10,7 @@
  */
 #include "cluster/processes/processes.h"
 
-#define QUICK 0.001        /* seconds: longer functions are given one by one */
+#define QUICK 0.001        /* seconds: of longer functions one waits, or none */
 #define AHEAD 0.004        /* seconds of work in a window, at most */
 #define BATCH 32
 #define OUT_MOST ((size_t)1 << 20) /* bytes that wait to be written, roughly */

@@ -205,6 +205,14 @@ evc__node_tell_deal(struct local_worker *w, const struct frame_result *f,
 	w->n_deals++;
 }
 
+bool
+evc__node_deals_wait(const struct session *s)
+{
+	const struct event_batch *batch = s->outbox.last;
+
+	return batch != NULL && batch->deals != NULL && batch->seq == 0;
+}
+
 static void
 add_deal(struct redis_args *a, const struct deal *d)
 {
@@ -267,6 +275,16 @@ put_failed(struct bytes *b, const struct deal *d, evc_status code,
 	return evc__frame_put_result(b, UINT32_MAX, &f) == 0;
 }
 
+/* Add a result that needs no update as it is, and any other as a failure. */
+static bool
+put_without_update(struct bytes *b, const struct deal *d, const char *why)
+{
+	if (d->plain && d->n_updates == 0)
+		return bytes_put(b, bytes_at(&d->frame), d->frame.n);
+	return put_about(b, d->worker, d->number) &&
+	       put_failed(b, d, EVC_FAILED_PRECONDITION, why);
+}
+
 /* Add the result as one after which the function has to run again. */
 static bool
 put_conflict(struct bytes *b, const struct deal *d)
@@ -323,9 +341,7 @@ evc__node_deals_fail(struct event_batch *batch, const redisReply *r)
 
 	evc__copy(why, sizeof why, evc__reply_why(r));
 	for (d = batch->deals; d != NULL; d = d->next)
-		if (!put_about(&batch->frames, d->worker, d->number) ||
-		    !put_failed(&batch->frames, d, EVC_FAILED_PRECONDITION,
-				why)) {
+		if (!put_without_update(&batch->frames, d, why)) {
 			evc__node_no_memory(s);
 			return;
 		}

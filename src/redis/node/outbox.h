@@ -61,6 +61,8 @@ struct bytes *evc__node_tell(struct session *s, const struct local_worker *w);
 /* Append the result of a function with updates, or of a transactional one. */
 void evc__node_tell_deal(struct local_worker *w, const struct frame_result *f,
 			 bool plain);
+/* true: the last batch has such results, and was not sent yet. */
+bool evc__node_deals_wait(const struct session *s);
 bool evc__node_deals_send(struct event_batch *batch, redis_reply_fn *fn);
 /* The batch was carried out; results that could not be made are told anew.
    false: r is no answer to the batch. */

@@ -8,6 +8,9 @@
 #include "engine/death.h"
 #include "redis/node/node.h"
 
+#define RIDES_MOST 4096 /* bytes of a value that goes with results with
+			   updates */
+
 static struct local_worker *
 worker_of(void *core, unsigned worker)
 {
@@ -175,9 +178,15 @@ say_result(struct local_worker *w, const struct frame_result *f)
 {
 	struct session *s = w->session;
 	struct frame_result bare = *f;
-	struct bytes *b = evc__node_tell(s, w);
+	struct bytes *b;
 
 	bare.r.n_updates = 0;
+	/* A batch of its own would wait for the answer to the one before. */
+	if (bare.r.value.size <= RIDES_MOST && evc__node_deals_wait(s)) {
+		evc__node_tell_deal(w, &bare, true);
+		return;
+	}
+	b = evc__node_tell(s, w);
 	if (b != NULL && evc__frame_put_result(b, UINT32_MAX, &bare) < 0)
 		evc__node_no_memory(s);
 }
