@@ -481,6 +481,45 @@ START_TEST(something_else_is_there)
 }
 END_TEST
 
+/* A checkpoint is given up, and the connection is lost before the server hears
+   of that: nothing that writes is done meanwhile. */
+START_TEST(what_was_given_up_leaves_no_mark)
+{
+	evc_cluster_config config = { .lease = 60 };
+	char path[64], key[80];
+	struct call save = { .path = path, .fn = evc_cluster_save };
+	int i;
+
+	rig(_i, &(struct rig_opts){ .own = true, .coord_proxy = true });
+	fill();
+	rig_node(1);
+	rig_open(&config);
+	make_path(path);
+	snprintf(key, sizeof(key), "{%s}:var", rg.ns);
+	for (i = 0;; i++) {
+		rs_do(rg.server, "HSET %s bad%d %b", key, i, "\xc1",
+		      (size_t)1);
+		atomic_store(&save.over, 0);
+		call_begin(&save);
+		UNTIL(exists("pre") == 1 || atomic_load(&save.over));
+		rs_do(rg.server, "CLIENT PAUSE 600000 WRITE");
+		IS(call_end(&save), -EVC_DATA_LOSS);
+		if (exists("pre") == 1)
+			break;
+		/* It came to that variable too early. */
+		rs_do(rg.server, "CLIENT UNPAUSE");
+		rs_do(rg.server, "HDEL %s bad%d", key, i);
+	}
+	proxy_cut(&rg.coord);
+	rs_do(rg.server, "CLIENT UNPAUSE");
+	UNTIL(exists("pre") == 0);
+	rs_do(rg.server, "HDEL %s bad%d", key, i);
+	OK(evc_cluster_save(on.cl, path));
+	check_content(path);
+	unlink(path);
+}
+END_TEST
+
 static void
 restart_in_the_middle(int i, bool trusted)
 {
@@ -677,7 +716,8 @@ END_TEST
 
 REDIS_ROWS("redis: snapshots", functions, ROW(one_moment_while_all_changes),
 	   ROW(several_at_a_time), ROW(its_mark_is_removed),
-	   ROW(something_else_is_there), ROW(the_server_is_restarted),
+	   ROW(something_else_is_there),
+	   ROW(what_was_given_up_leaves_no_mark), ROW(the_server_is_restarted),
 	   ROW(the_server_is_restarted_and_not_trusted),
 	   ROW(the_coordinator_dies_in_a_save),
 	   ROW(the_coordinator_dies_in_a_restore), ROW(back_in_one_step),

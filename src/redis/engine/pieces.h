@@ -38,6 +38,8 @@ struct snapshots {
 	evc_engine_question *first, **end; /* the first is under way */
 	enum snapshot_step step;
 	bool sent;         /* an answer is on its way */
+	bool left;         /* the mark of an abandoned one may stand */
+	bool dropping;     /* the answer to its removal is on its way */
 	unsigned tries;    /* lost marks of this question */
 	uint64_t number;   /* of the last mark */
 	char cursor[24];   /* the next piece */

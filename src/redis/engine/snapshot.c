@@ -62,13 +62,32 @@ send_script(struct redis_engine *e, const char *what, redis_reply_fn *fn)
 	return evc__redis_script(e->client, SCRIPT_ALL, 6, fn, e, &a);
 }
 
-/* Without an answer: a mark left over by a lost connection goes with the next
-   snapshot, or the next generation. */
+static void
+on_dropped(const redisReply *r, void *arg)
+{
+	struct redis_engine *e = arg;
+
+	e->snapshots.dropping = false;
+	if (r != NULL)
+		e->snapshots.left = false;
+}
+
+/* A mark left over by a lost connection is dropped on the next one, unless the
+   next snapshot or generation has removed the mark before. */
+static void
+drop_left(struct redis_engine *e)
+{
+	struct snapshots *s = &e->snapshots;
+
+	if (s->left && !s->dropping && e->up && e->client != NULL)
+		s->dropping = send_script(e, "drop", on_dropped);
+}
+
 static void
 drop_mark(struct redis_engine *e)
 {
-	if (e->snapshots.step != SNAPSHOT_BEGIN && e->up && e->client != NULL)
-		(void)send_script(e, "drop", NULL);
+	e->snapshots.left |= e->snapshots.step != SNAPSHOT_BEGIN;
+	drop_left(e);
 }
 
 /* ---- ends ---- */
@@ -254,6 +273,7 @@ on_begin(const redisReply *r, void *arg)
 		fail_with_error(e, r);
 		return;
 	}
+	s->left = false;
 	s->finished = (uint64_t)finished;
 	s->changes = (uint64_t)changes;
 	s->count = COUNT_FIRST;
@@ -345,6 +365,8 @@ evc__snapshot_go_on(struct redis_engine *e)
 {
 	struct snapshots *s = &e->snapshots;
 
+	if (s->first == NULL && e->lock.phase == PHASE_LIVE)
+		drop_left(e);
 	if (s->first == NULL || s->sent || pace_rests(&s->pace) ||
 	    e->lock.phase != PHASE_LIVE || !e->up)
 		return;
