@@ -92,9 +92,9 @@ some_name(struct fuzz *f)
 }
 
 static evc_engine_update
-some_update(struct fuzz *f, unsigned most)
+some_update(struct fuzz *f, unsigned op)
 {
-	evc_engine_update u = { .op = 1 + (unsigned)fuzz_below(f, most),
+	evc_engine_update u = { .op = op,
 				.name = some_name(f),
 				.by = (double)fuzz_random(f) };
 
@@ -133,6 +133,9 @@ put_task(struct fuzz *f, struct bytes *b)
 static void
 put_result(struct fuzz *f, struct bytes *b)
 {
+	static const unsigned ops[] = { EVC_VARIABLE_ADD, EVC_VARIABLE_SET,
+					EVC_VARIABLE_READ,
+					EVC_VARIABLE_READ_HASHED };
 	evc_engine_update updates[3];
 	struct frame_result r = { .r.n = fuzz_random(f) };
 	size_t before = b->n;
@@ -142,7 +145,7 @@ put_result(struct fuzz *f, struct bytes *b)
 	r.r.updates = updates;
 	r.r.n_updates = (unsigned)fuzz_below(f, 4);
 	for (i = 0; i < r.r.n_updates; i++)
-		updates[i] = some_update(f, 2);
+		updates[i] = some_update(f, ops[fuzz_below(f, 4)]);
 	if (fuzz_once_in(f, 2)) {
 		r.r.code = 1 + (int)fuzz_below(f, 255);
 		r.r.kind = 1 + (unsigned)fuzz_below(f, 2);
@@ -155,6 +158,18 @@ put_result(struct fuzz *f, struct bytes *b)
 static void
 put_other(struct fuzz *f, struct bytes *b)
 {
+	static const enum frame_type notes[] = { FRAME_NODE, FRAME_UP,
+						 FRAME_FENCED, FRAME_GONE,
+						 FRAME_STACK };
+	static const enum frame_type numbers[] = {
+		FRAME_FORGET, FRAME_BEGUN, FRAME_CANCEL, FRAME_CANCEL_ONE,
+		FRAME_BACK,   FRAME_UNTIL, FRAME_SLOT,	 FRAME_RANK,
+		FRAME_OVERDUE
+	};
+	static const enum frame_type bare[] = { FRAME_LEAVE, FRAME_PING,
+						FRAME_PONG,  FRAME_KILL,
+						FRAME_LEFT,  FRAME_LOOK };
+	const struct frame_backed backed = { fuzz_random(f), fuzz_random(f) };
 	const evc_function table[] = { { .name = "a" }, { .name = "bc" } };
 	struct frame_welcome welcome = { 1, 2, 3, some_name(f) };
 	struct frame_failed failed = { 1 + (int)fuzz_below(f, 255),
@@ -164,7 +179,7 @@ put_other(struct fuzz *f, struct bytes *b)
 	struct frame_note note = { fuzz_random(f), some_name(f) };
 	struct frame_built built = { fuzz_random(f), (int)fuzz_below(f, 256),
 				     0.5 };
-	evc_engine_update update = some_update(f, 4);
+	evc_engine_update update = some_update(f, 1 + (unsigned)fuzz_below(f, 4));
 	evc_engine_def def = { .id = fuzz_random(f),
 			       .kind = 1 + (unsigned)fuzz_below(f, 5),
 			       .name = some_name(f),
@@ -174,7 +189,7 @@ put_other(struct fuzz *f, struct bytes *b)
 	size_t most = some_most(f), before = b->n;
 	evc_status st;
 
-	switch (fuzz_below(f, 13)) {
+	switch (fuzz_below(f, 11)) {
 	case 0: st = evc__frame_put_welcome(b, most, &welcome); break;
 	case 1: st = evc__frame_put_failed(b, most, &failed); break;
 	case 2: st = evc__frame_put_reply(b, most, &reply); break;
@@ -185,12 +200,15 @@ put_other(struct fuzz *f, struct bytes *b)
 		st = evc__frame_put_hello(b, most, table,
 					  (unsigned)fuzz_below(f, 3));
 		break;
-	case 7: st = evc__frame_put_bare(b, FRAME_PING); break;
-	case 8: st = evc__frame_put_note(b, FRAME_NODE, &note); break;
-	case 9: st = evc__frame_put_note(b, FRAME_GONE, &note); break;
-	case 10: st = evc__frame_put_number(b, FRAME_SLOT, note.number); break;
-	case 11: st = evc__frame_put_bare(b, FRAME_LEFT); break;
-	default: st = evc__frame_put_number(b, FRAME_CANCEL, 7); break;
+	case 7: st = evc__frame_put_backed(b, &backed); break;
+	case 8: st = evc__frame_put_bare(b, bare[fuzz_below(f, 6)]); break;
+	case 9:
+		st = evc__frame_put_note(b, notes[fuzz_below(f, 5)], &note);
+		break;
+	default:
+		st = evc__frame_put_number(b, numbers[fuzz_below(f, 9)],
+					   note.number);
+		break;
 	}
 	was_put(f, st, b, before);
 }
