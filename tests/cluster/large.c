@@ -135,6 +135,8 @@ START_TEST(values_of_all_sizes)
 	evc_remote *r;
 	unsigned k;
 
+	if (n > 4 * MIB)
+		n = (size_t)t_many((int)n);
 	for (k = 0; k < 2; k++) {
 		ck_assert_uint_eq((size_t)number_of(check(cl, n, k)), n);
 		has_made(make(cl, n, k), n, k);

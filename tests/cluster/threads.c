@@ -265,7 +265,7 @@ START_TEST(a_function_may_wait_for_one_behind_it)
 	int round;
 
 	open_cluster("threads://2");
-	for (round = 0; round < 20; round++) {
+	for (round = 0; round < t_many(20); round++) {
 		warm_up();
 		atomic_store(&open_gate, 0);
 		evc_remote_free(schedule("hangs"));
@@ -283,7 +283,7 @@ START_TEST(a_function_may_wait_for_who_has_a_result_before_it)
 	int round, i;
 
 	open_cluster("threads://1");
-	for (round = 0; round < 20; round++) {
+	for (round = 0; round < t_many(20); round++) {
 		warm_up();
 		atomic_store(&open_gate, 0);
 		for (i = 0; i < 8; i++)

@@ -427,7 +427,7 @@ START_TEST(values_of_any_size)
 	for (i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
 		goes_and_comes(sizes[i]);
 	/* A server has to hold it several times. */
-	goes_and_comes(can(FINDS) ? 16 << 20 : 64 << 20);
+	goes_and_comes((size_t)t_many(can(FINDS) ? 16 << 20 : 64 << 20));
 	OK(join());
 }
 END_TEST

@@ -20,7 +20,8 @@ $CXX -std=c++17 -fsyntax-only "$tmp/t.cc" 2>"$tmp/said" ||
 	skip "$CXX has no C++17"
 
 as_a_user
-[ -n "$EVC_SANITIZERS" ] && no_g= || no_g=-g0
+# With a sanitizer its reports name lines.
+[ -n "$EVC_SANITIZERS" ] && no_g=-g1 || no_g=-g0
 strict="-Iinclude $LIBEV_CFLAGS -pthread -Wall -Wextra -Wpedantic -Wold-style-cast
 	-Wzero-as-null-pointer-constant -Wconversion -Wsign-conversion -Wshadow
 	-Werror"

@@ -183,10 +183,13 @@ bites bounds "way[MOST_OF_IT]" $file \
 edited bounds "left[EVC_VALUE_DEPTH]" src/wire/walk.c \
 	's/depth >= EVC_VALUE_DEPTH/depth >= w->most/'
 
+EVC_HEADERS='include/evcoord/join.h include/evcoord/version.h'
+export EVC_HEADERS
 bites headers "unused" include/evcoord/join.h 'static int unused;'
 bites headers "version.h" include/evcoord/version.h \
 	'#undef EVC_VERSION_PATCH
 #define EVC_VERSION_PATCH 99'
+unset EVC_HEADERS
 
 edited documented "no comment says Thread:" include/evcoord/join.h \
 	's/ \* Thread: / * thread: /'

@@ -420,6 +420,14 @@ t_under_asan(void)
 #endif
 }
 
+int
+t_many(int n)
+{
+	bool slow = t_under_asan() || t_under_tsan();
+
+	return slow && getenv("EVC_WHOLE") == NULL ? n / 4 : n;
+}
+
 void
 t_say_skip(const char *test, const char *reason)
 {

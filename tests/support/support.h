@@ -152,6 +152,14 @@ t_under_tsan(void);
 bool
 t_under_asan(void);
 
+/*
+ * How many, where what counts is that there are many: n, and a quarter of it under
+ * those two sanitizers, where each is slower by much; all of it in make soak
+ * (EVC_WHOLE).
+ */
+int
+t_many(int n);
+
 #define T_SKIP(reason) \
 	do { \
 		t_say_skip(__func__, (reason)); \
