@@ -536,6 +536,10 @@ typedef struct evc_scope_opts {
 	   when the report takes the stacks of the scope's threads.  Then
 	   describe may take longer, and should not wait for ever. */
 	bool describe_stacks;
+	/* The scope writes no lines, not to the log of the parent either.  Its
+	   errors still stand in the parent's verdict, as on_error says, and
+	   then in the log of the parent. */
+	bool no_log;
 	uint64_t reserved_[7];
 } evc_scope_opts;
 

@@ -24,6 +24,47 @@ with_budget(struct ev_loop *loop, double budget)
 	return c;
 }
 
+/* ---- a log hook that hangs ---- */
+
+static atomic_bool hangs;
+
+static void
+hang_in_log(int level, const char *line, const evc_reason *r, void *arg)
+{
+	(void)level;
+	(void)line;
+	(void)r;
+	(void)arg;
+	while (atomic_load(&hangs))
+		t_sleep(0.001);
+}
+
+/* An error that nobody took is told to the coordinator by the same way. */
+START_TEST(a_log_hook_that_hangs_keeps_no_join)
+{
+	const evc_config config = { .log = hang_in_log };
+	evc_cluster_config k = { F_CONFIG };
+	evc_coord *c = new_coord_with(NULL, &config);
+	evc_cluster *cl = open_with(c, "threads://1", &k);
+	evc_remote *r = schedule(cl, "fail");
+	evc_verdict v;
+
+	ck_assert_int_eq(evc_remote_fetch(r, T_LIMIT, NULL), EVC_DATA_LOSS);
+	evc_remote_free(r);
+	atomic_store(&hangs, true);
+	evc_log(c, EVC_LOG_INFO, NULL, "a line");
+	evc_log_flush(c, 0.05);
+	OK(evc_request_stop(c, 0, "enough"));
+	ck_assert_int_eq(evc_join(c, NULL, &v), EVC_DATA_LOSS);
+	ck_assert_uint_eq(v.n_stragglers, 0);
+	evc_cluster_close(cl);
+	ck_assert_int_eq(evc_join(c, NULL, NULL), EVC_DATA_LOSS);
+	atomic_store(&hangs, false);
+	UNTIL(evc_log_flush(c, 1));
+	OK(evc_free(c));
+}
+END_TEST
+
 static void *
 stop_soon(void *c)
 {
@@ -290,6 +331,7 @@ main(void)
 		an_error_that_the_close_took_is_in_no_verdict,
 		an_error_after_the_clusters_own_stop,
 		two_stuck_processes_are_killed_in_time,
+		a_log_hook_that_hangs_keeps_no_join,
 	};
 
 	if (evc_worker_is())

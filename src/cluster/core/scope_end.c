@@ -56,16 +56,6 @@ untold_due(evc_cluster *cl, bool last)
 		left);
 }
 
-/* The parent has the line. */
-static void
-log_nothing(int level, const char *line, const evc_reason *r, void *arg)
-{
-	(void)level;
-	(void)line;
-	(void)r;
-	(void)arg;
-}
-
 /* An error stands in the verdict of a coordinator without a stop when a scope
    reports it.  The cluster's own scope does not: its workers may end with
    errors that the cluster heals. */
@@ -75,7 +65,7 @@ tell_parent(evc_cluster *cl, const evc_reason *r)
 	const char *when = cl->life.let_go ? "after the close: " : "";
 	evc_scope_opts o = { .on_error = EVC_ON_ERROR_REPORT,
 			     .config.flags = EVC_NO_HOME,
-			     .config.log = log_nothing };
+			     .no_log = true };
 	char text[TEXT_SIZE];
 	struct text t = evc__text_in(text, sizeof text);
 	evc_coord *s;

@@ -66,9 +66,13 @@ void evc__helper_wake(struct evc__helper *h);
 
 /* ---- serve.c ---- */
 
+/* A thread of the helper; arg: its struct evc__helper_thread. */
+void *evc__helper_main(void *arg);
 /* In a fork child: the calling thread belongs to no helper, and ends when it
    returns from the function that forked. */
 void evc__helper_inherited(void);
+
+/* ---- threads.c ---- */
 
 /* Tree's lock held: make a thread that leads from now on; false: no thread to
    be had, and the old leader leads on. */

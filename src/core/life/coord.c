@@ -110,8 +110,15 @@ configure_coord(evc_coord *c, const evc_config *k)
 	c->flags = k->flags;
 	if (p != NULL)
 		c->flags |= p->flags & EVC_KICK_RESTORE;
-	c->log.fn = k->log == NULL && p != NULL ? p->log.fn : k->log;
-	c->log.arg = k->log == NULL && p != NULL ? p->log.arg : k->arg;
+	if (k->log == NULL && p != NULL) {
+		c->log.fn = p->log.fn;
+		c->log.arg = p->log.arg;
+		c->log.of = p->log.of;
+	} else {
+		c->log.fn = k->log;
+		c->log.arg = k->arg;
+		c->log.of = c;
+	}
 	c->status.clock = p != NULL ? p->status.clock : k->clock;
 	c->status.clock_arg = p != NULL ? p->status.clock_arg : k->arg;
 	c->stop.n_slots = k->max_reasons != 0 ? k->max_reasons :
@@ -262,7 +269,8 @@ evc__coord_take_down(evc_coord *c)
 	   hook. */
 	if (c->parent == NULL)
 		evc__watch_end(c);
-	(void)evc__log_flush(c, FREE_FLUSH_NS);
+	if (c->log.of == c)
+		(void)evc__log_flush(c, FREE_FLUSH_NS);
 	evc__log_forget(c);
 	evc__helper_end(c);
 	evc__scope_join_drop(c);
@@ -305,6 +313,19 @@ evc__coord_claim(evc_coord *c, uint64_t ns, char *buf, size_t room)
 	return why;
 }
 
+/* Lines are out, or their hook is of a coordinator above, which stays: then a
+   hook that hangs keeps nothing, and its lines come later. */
+static bool
+lines_let_go(evc_coord *c, uint64_t ns)
+{
+	if (c->log.fn == NULL)
+		return true;
+	if (c->log.of == c)
+		return evc__log_flush(c, ns);
+	evc__log_settle(c, ns);
+	return true;
+}
+
 evc_status
 evc__free(evc_coord *c, uint64_t ns)
 {
@@ -318,7 +339,7 @@ evc__free(evc_coord *c, uint64_t ns)
 	if (st < 0)
 		return st;
 	evc__log_end(c);
-	if (!evc__log_flush(c, ns))
+	if (!lines_let_go(c, ns))
 		return evc__refuse(-EVC_FAILED_PRECONDITION,
 				   "evc_free: a log hook has not returned");
 	why = evc__coord_claim(c, ns, buf, sizeof buf);

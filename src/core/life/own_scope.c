@@ -31,18 +31,17 @@ evc__own_scope_new(evc_coord *parent, const char *name, const char *func,
 	return evc_scope_ready(*ret_scope);
 }
 
-/* Lines of the log that are not out after `ns` keep the scope for later.  With
-   ns == 0 a thread inside the scope's refgate does, too, because this thread
-   may be there: a report calls the program while it keeps all scopes. */
+/* later: what keeps the scope is not waited for, and a thread inside the scope's
+   refgate keeps it, too, because this thread may be there: a report calls the
+   program while it keeps all scopes. */
 static void
-free_or_stop(evc_coord *s, uint64_t ns)
+free_or_stop(evc_coord *s, bool later)
 {
 	evc_coord *c = s->parent;
 	char buf[128];
-	bool now = ns > 0 || evc__refgate_is_empty(&s->life.gate);
 
 	evc__log_end(s);
-	if (now && (s->log.fn == NULL || evc__log_flush(s, ns))) {
+	if (!later || evc__refgate_is_empty(&s->life.gate)) {
 		if (evc__coord_claim(s, LOG_HANGS_NS, buf, sizeof buf) ==
 		    NULL) {
 			evc__coord_take_down(s);
@@ -65,7 +64,7 @@ evc__own_scopes_free(evc_coord *s)
 
 	for (; s != NULL; s = next) {
 		next = s->life.next_left;
-		free_or_stop(s, 0);
+		free_or_stop(s, true);
 	}
 }
 
@@ -73,5 +72,5 @@ void
 evc__own_scope_end(evc_coord *s)
 {
 	if (s != NULL)
-		free_or_stop(s, LOG_FLUSH_NS);
+		free_or_stop(s, false);
 }

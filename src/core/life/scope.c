@@ -158,6 +158,8 @@ evc__scope_make(evc_coord *parent, const char *name, const evc_scope_opts *o,
 		st = evc__coord_make(&k, "evc_scope_new", parent, &s);
 	if (st < 0)
 		return st;
+	if (o->no_log)
+		s->log.fn = NULL;
 	s->life.describe = o->describe;
 	s->life.describe_arg = o->arg;
 	s->life.describe_stacks = o->describe_stacks;

@@ -18,6 +18,8 @@ struct evc__coord_log {
 	/* set at creation */
 	void (*fn)(int level, const char *line, const evc_reason *r, void *arg);
 	void *arg;
+	evc_coord *of; /* the coordinator that the hook was given to: this one,
+			  or one above */
 	/* lock */
 	unsigned n_lost; /* errors without a slot that the hook was told of */
 	uint32_t late;   /* number of the last stop with a line for a join that
@@ -31,7 +33,7 @@ struct evc__coord_log {
 /* A line, or several that no other line may part. */
 struct evc__log_line {
 	struct list node;
-	evc_coord *c;
+	evc_coord *c;     /* the hook's */
 	uint32_t number;
 	int level;
 	uint64_t real_ns; /* the time of the event */

@@ -141,7 +141,7 @@ put_line(evc_coord *c, bool programs, int level, uint64_t real_ns,
 		sync_unlock(&q->lock);
 		return;
 	}
-	l->c = c;
+	l->c = c->log.of;
 	l->level = level;
 	l->real_ns = real_ns != 0 ? real_ns : sync_real();
 	l->number = ++q->last;

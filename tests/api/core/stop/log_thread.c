@@ -196,6 +196,79 @@ START_TEST(a_hook_that_hangs_holds_up_no_join)
 }
 END_TEST
 
+/* The hook has a line of the scope's, or one before. */
+static void
+free_a_scope(bool its_line)
+{
+	const evc_scope_opts quiet = { .no_log = true,
+				       .on_error = EVC_ON_ERROR_REPORT };
+	evc_coord *c = logged(NULL), *s, *t;
+	evc_verdict v;
+
+	atomic_store(&g.hang, true);
+	OK(evc_scope_new(c, "db", NULL, &s));
+	OK(evc_scope_ready(s));
+	OK(evc_scope_new(c, "quiet", &quiet, &t));
+	OK(evc_scope_ready(t));
+	if (its_line)
+		OK(evc_request_stop(s, 0, NULL));
+	else
+		evc_log(c, EVC_LOG_INFO, NULL, "the first");
+	UNTIL(lines(&g) == 1);
+	OK(evc_request_stop(s, 0, NULL));
+	evc_fail(t, EVC_DATA_LOSS, 0, "of quiet");
+	OK(evc_free(s));
+	OK(evc_free(t));
+	ck_assert_int_eq(evc_join(c, NULL, &v), EVC_DATA_LOSS);
+	HAS(v.error.text, "of quiet");
+	ck_assert_int_eq(lines(&g), 1);
+	REFUSED(EVC_FAILED_PRECONDITION, evc_free(c));
+	atomic_store(&g.hang, false);
+	UNTIL(count(&g, "stop of db ended after") == 1);
+	OK(evc_free(c));
+	ck_assert_int_eq(count(&g, "stop of db requested"), 1);
+	/* It has no line of its own. */
+	ck_assert_int_eq(count(&g, "of quiet"), 1);
+	ck_assert_int_eq(count(&g, "web: error DATA_LOSS"), 1);
+}
+
+START_TEST(a_hook_that_hangs_keeps_no_scope)
+{
+	free_a_scope(false);
+}
+END_TEST
+
+START_TEST(nor_a_scope_whose_line_it_has)
+{
+	free_a_scope(true);
+}
+END_TEST
+
+static evc_status
+logs_and_ends(evc_coord *c, void *arg)
+{
+	(void)arg;
+	evc_log(c, EVC_LOG_INFO, NULL, "it ends");
+	return 0;
+}
+
+START_TEST(nor_the_scope_of_a_thread)
+{
+	const evc_member_opts own = { .flags = EVC_OWN_SCOPE };
+	evc_coord *c = logged(NULL);
+
+	atomic_store(&g.hang, true);
+	evc_log(c, EVC_LOG_INFO, NULL, "the first");
+	UNTIL(lines(&g) == 1);
+	OK(evc_thread_start(c, "t", logs_and_ends, NULL, &own, NULL));
+	OK(evc_join(c, NULL, NULL));
+	ck_assert_int_eq(lines(&g), 1);
+	atomic_store(&g.hang, false);
+	UNTIL(count(&g, "it ends") == 1);
+	OK(evc_free(c));
+}
+END_TEST
+
 /* A coordinator with 1500 lines behind a hook that hangs. */
 static evc_coord *
 stormed(void)
@@ -271,7 +344,8 @@ API_MAIN("log_thread", the_line_of_a_request_comes_while_the_loop_hangs,
 	 the_line_of_a_scope_comes_without_any_join,
 	 the_request_stands_before_errors_and_they_before_the_end,
 	 lines_come_while_a_hook_holds_the_helper_without_any_join,
-	 a_hook_that_hangs_holds_up_no_join,
+	 a_hook_that_hangs_holds_up_no_join, a_hook_that_hangs_keeps_no_scope,
+	 nor_a_scope_whose_line_it_has, nor_the_scope_of_a_thread,
 	 lines_beyond_a_thousand_are_counted,
 	 a_storm_of_evc_log_leaves_places_to_the_library,
 	 a_hook_may_request_the_stop_and_may_not_free)
