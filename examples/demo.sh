@@ -148,11 +148,11 @@ train() {
 		"$bin/trainer" --quick --kill 2>&1
 		echo $? >"$tmp/status"
 	} | tee "$tmp/training"
-	grep -E '^(batches|workers killed|final losses) ' "$tmp/training" |
+	grep -E '^(batches|kill -9|final losses) ' "$tmp/training" |
 		sed 's/^/trainer: /' >>"$tmp/said"
 	[ "$(cat "$tmp/status")" -eq 0 ] ||
 		fail "trainer ends with $(cat "$tmp/status")"
-	grep -q '^workers killed  *[1-9]' "$tmp/training" ||
+	grep -q '^kill -9  *[1-9]' "$tmp/training" ||
 		fail "workers were to be killed"
 }
 

@@ -264,7 +264,8 @@ print_cluster(const struct trainer *t, const struct alone *a)
 	printf("functions               %" PRIu64 " done, %" PRIu64
 	       " runs answered, %" PRIu64 " lost with their worker\n", i.n_done,
 	       i.n_executions, i.n_lost);
-	printf("workers killed          %u, deaths seen: %" PRIu64 "\n",
+	/* A process may be killed once more before its death is heard of. */
+	printf("kill -9                 %u times; %" PRIu64 " workers died\n",
 	       t->n_kills, i.n_worker_failures);
 	printf("conflicts               %" PRIu64 "\n", i.n_conflicts);
 }

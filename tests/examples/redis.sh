@@ -81,7 +81,7 @@ for kill in '' --kill; do
 	check 'each batch counts once' told \
 		'^batches +100, of which 0 do not count exactly once$'
 done
-check 'workers were killed' told '^workers killed +[1-9]'
+check 'workers were killed' told '^kill -9 +[1-9].* [1-9][0-9]* workers died$'
 end_nodes
 
 # ---- wordcount -------------------------------------------------------------------
