@@ -24,7 +24,7 @@ struct flow {
    that are not quick: `quick` seconds on average, or one of 10 times as long.
    But the next one may wait behind a function of less than FLOW_NEXT seconds,
    unless the last one was much longer: a worker that need not sleep between two
-   functions takes a third of the processor's time less. */
+   functions takes less of the processor's time. */
 #define FLOW_NEXT 0.02
 static inline void
 flow_ended(struct flow *f, double took, double quick, double ahead,

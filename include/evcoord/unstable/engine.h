@@ -184,10 +184,10 @@ typedef struct evc_engine_result {
 	const char *text;    /* NULL: none */
 	evc_value value;
 	/* What a transactional function has read, and then its updates, with
-	   code 0; of another function additions alone.  In one step the cluster compares the reads and, when all
-	   hold and this result counts, makes the updates; when a read does not
-	   hold the function runs again.  With EVC_ENGINE_VARIABLES the cluster
-	   ignores them: the engine does so. */
+	   code 0; of another function additions alone.  In one step the cluster
+	   compares the reads and, when all hold and this result counts, makes
+	   the updates; when a read does not hold the function runs again.  With
+	   EVC_ENGINE_VARIABLES the cluster ignores them: the engine does so. */
 	const evc_engine_update *updates;
 	unsigned n_updates;
 	double took;         /* seconds that the function ran; < 0: it has not

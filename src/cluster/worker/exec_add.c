@@ -3,7 +3,8 @@
  * Additions of plain functions of which nobody wants the sum.  Nobody waits for
  * them: where the variables are far away they are noted (additions.c).  So an
  * impossible addition is not told by its call, but fails the function at its
- * end, wherever the function runs.
+ * end, wherever the function runs.  A build, which is no function, is told at
+ * once.
  * Called by: exec_variable.c, worker.c.
  * Locks: none; the thread of the functions.
  */
@@ -20,13 +21,15 @@ evc__exec_add_loosely(const evc_exec *x, const evc_engine_update *u)
 
 	if (st < 0)
 		return st;
-	if (env->note != NULL)
+	if (env->note != NULL && x->n != N_BUILDS)
 		return env->note(env->arg, u);
 	if (env->variable == NULL)
 		return evc_refuse(-EVC_UNAVAILABLE, "%s knows no variables",
 				  w->name);
 	st = env->variable(env->arg, u, NULL, NULL);
-	if (st < 0 && w->not_added == 0) {
+	if (st == 0 || x->n == N_BUILDS)
+		return st;
+	if (w->not_added == 0) {
 		w->not_added = st;
 		evc__copy(w->why_not_added, sizeof w->why_not_added,
 			  evc_last_error());

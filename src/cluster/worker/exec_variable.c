@@ -244,9 +244,8 @@ evc_exec_variable_add(evc_exec *x, const char *name, double by, double *ret_now)
 		return st;
 	if (x->transactional)
 		return add_noted(x, name, by, ret_now);
-	return ret_now == NULL && x->n != N_BUILDS ?
-		       evc__exec_add_loosely(x, &u) :
-		       evc__exec_ask(x, &u, ret_now, NULL);
+	return ret_now == NULL ? evc__exec_add_loosely(x, &u) :
+				 evc__exec_ask(x, &u, ret_now, NULL);
 }
 
 evc_status

@@ -89,8 +89,9 @@
  * another start are dropped.
  *
  * Order, and why no function is lost or made twice:
- *  - a node sends plain results with XADD, and sends them again after a lost
- *    connection; the coordinator drops a SEQ that has come before.  At most
+ *  - a node sends plain results with XADD, or in a SEND with results behind
+ *    which they come, and sends them again after a lost connection; the
+ *    coordinator drops a SEQ that has come before.  At most
  *    UNANSWERED entries are on their way, so a SEQ that is smaller than the
  *    greatest by more than that has come before.
  *  - results of transactional functions, and of plain ones with additions, go
