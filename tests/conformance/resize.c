@@ -466,6 +466,8 @@ END_TEST
 
 struct heard {
 	int up, leaving, gone;
+	/* of each worker */
+	int ups[MANY], gones[MANY];
 };
 
 static void
@@ -477,11 +479,99 @@ hear(evc_cluster *cl, const evc_cluster_worker_info *w, void *arg)
 	h->up += w->state == EVC_WORKER_UP;
 	h->leaving += w->state == EVC_WORKER_LEAVING;
 	h->gone += w->state == EVC_WORKER_GONE;
+	h->ups[w->index] += w->state == EVC_WORKER_UP;
+	h->gones[w->index] += w->state == EVC_WORKER_GONE;
 }
+
+/* However soon the second resize comes. */
+START_TEST(lost_thread_is_replaced_at_once)
+{
+	evc_schedule_opts at = { .worker = "worker 1" };
+	static struct heard h;
+	evc_cluster_config config = { .worker = hear, .arg = &h };
+	evc_remote *r;
+
+	begin_on_loop(_i, 2, &config);
+	TURN_UNTIL(h.up == 2);
+	r = SCHEDULE_WITH(&at, "ends thread", "[]");
+	TURN_UNTIL(h.gone == 1);
+	/* Nobody else may run it. */
+	OK(evc_cluster_resize(on.cl, 1));
+	OK(evc_cluster_resize(on.cl, 2));
+	TURN_UNTIL(h.up == 3);
+	ck_assert_int_eq(h.ups[1], 2);
+	ck_assert_int_eq(h.gones[1], 1);
+	TURN_UNTIL(info_of(r).state == EVC_REMOTE_DONE);
+	IS(info_of(r).code, 0);
+	evc_remote_free(r);
+}
+END_TEST
+
+/* It is down when it leaves, and was told to be. */
+START_TEST(gone_is_told_once)
+{
+	static struct heard h;
+	evc_cluster_config config = { .worker = hear, .arg = &h };
+
+	begin_on_loop(_i, 2, &config);
+	TURN_UNTIL(h.up == 2);
+	OK(kill(pid_of(1), SIGKILL));
+	TURN_UNTIL(h.gone == 1);
+	resize(1);
+	TURN_UNTIL(numbers().n_workers == 1);
+	resize(2);
+	TURN_UNTIL(numbers().n_up == 2 && h.ups[1] > h.gones[1]);
+	ck_assert_int_eq(h.ups[1], h.gones[1] + 1);
+	ck_assert_int_eq(h.ups[0], 1);
+}
+END_TEST
+
+/* ---- a callback that causes the next one ---- */
+
+#define SWINGS 30
+
+struct swings {
+	bool on;
+	int n;
+};
+
+static void
+swing(evc_cluster *cl, const evc_cluster_worker_info *w, void *arg)
+{
+	struct swings *s = arg;
+
+	if (!s->on)
+		return;
+	s->n++;
+	if (w->state == EVC_WORKER_LEAVING)
+		OK(evc_cluster_resize(cl, 4));
+	else if (w->state == EVC_WORKER_UP)
+		OK(evc_cluster_resize(cl, 2));
+}
+
+START_TEST(callback_that_resizes)
+{
+	static struct swings s;
+	evc_cluster_config config = { .worker = swing, .arg = &s };
+	int i;
+
+	begin_on_loop(_i, 4, &config);
+	TURN_UNTIL(numbers().n_up == 4);
+	for (i = 0; i < 100; i++)
+		DO("add", "[ii]", i, 1);
+	s.on = true;
+	OK(evc_cluster_resize(on.cl, 3));
+	/* The loop has its turns in between. */
+	TURN_UNTIL(s.n >= SWINGS && numbers().n_done == 100);
+	s.on = false;
+	resize(1);
+	TURN_UNTIL(are(1));
+}
+END_TEST
 
 START_TEST(callbacks)
 {
-	struct heard h = { 0, 0, 0 };
+	static struct heard h;
 	evc_cluster_config config = { .worker = hear, .arg = &h };
 
 	begin_on_loop(_i, 3, &config);
@@ -567,7 +657,10 @@ CONFORMANCE_MAIN("resize", functions,
 		 ROW_ON(RESIZES | DIES, stuck_one_is_killed),
 		 ROW_ON(RESIZES | CALLS, in_a_function),
 		 ROW_ON(RESIZES | CALLS, lost_thread_is_replaced),
+		 ROW_ON(RESIZES | CALLS, lost_thread_is_replaced_at_once),
 		 ROW_ON(RESIZES, callbacks),
+		 ROW_ON(RESIZES | DIES, gone_is_told_once),
+		 ROW_ON(RESIZES, callback_that_resizes),
 		 ROW_ON(RESIZES, report_and_metrics),
 		 ROW_ON(RESIZES, refused),
 		 ROW_ON(FINDS, refused_where_workers_come_by_themselves))

@@ -71,8 +71,8 @@ look_at_cluster(evc_cluster *cl)
 
 /* ---- callbacks ---- */
 
-/* The first event of a worker; false: none.  A worker with one more comes again
-   behind the others. */
+/* The next event that this turn tells; false: none.  Workers with such events
+   stand before all others in the list. */
 static bool
 next_event(evc_cluster *cl, evc_cluster_worker_info *ret)
 {
@@ -81,11 +81,16 @@ next_event(evc_cluster *cl, evc_cluster_worker_info *ret)
 	if (list_empty(&cl->workers.news))
 		return false;
 	w = LIST_OF(cl->workers.news.next, struct cluster_worker, news);
+	if (w->n_due == 0)
+		return false;
+	w->n_due--;
 	evc__worker_info(w, sync_mono(), ret);
-	ret->state = w->events[0].state;
+	ret->state = w->events[0];
 	w->n_events--;
 	memmove(&w->events[0], &w->events[1],
 		w->n_events * sizeof w->events[0]);
+	if (w->n_due > 0)
+		return true;
 	list_remove(&w->news);
 	if (w->n_events > 0)
 		list_append(&cl->workers.news, &w->news);
@@ -96,14 +101,25 @@ WALLED_VOID(call_worker, (evc_cluster *cl,
 			  const evc_cluster_worker_info *info),
 	    cl->config.worker(cl, info, cl->config.arg))
 
+/* Events that come during these calls have the next turn; else a callback that
+   causes events would keep the loop for ever.  Each of them asks for it. */
 static void
 tell_workers(evc_cluster *cl)
 {
 	evc_cluster_worker_info info;
+	struct cluster_worker *w;
+	struct list *at;
 	bool is_one;
 
 	if (cl->config.worker == NULL)
 		return;
+	sync_lock(&cl->q.lock);
+	for (at = cl->workers.news.next; at != &cl->workers.news;
+	     at = at->next) {
+		w = LIST_OF(at, struct cluster_worker, news);
+		w->n_due = w->n_events;
+	}
+	sync_unlock(&cl->q.lock);
 	for (;;) {
 		sync_lock(&cl->q.lock);
 		is_one = next_event(cl, &info);

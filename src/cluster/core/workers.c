@@ -7,17 +7,44 @@
  */
 #include "cluster/core/cluster.h"
 
+static void
+drop_events(struct cluster_worker *w, unsigned i, unsigned n)
+{
+	w->n_events -= n;
+	memmove(&w->events[i], &w->events[i + n],
+		(w->n_events - i) * sizeof w->events[0]);
+}
+
+/* There is no room: the latest state within a life that another one has
+   followed goes, or else the latest life as a whole.  So each end that is told
+   still has its begin.  The first event stays: what was told before is not
+   known. */
+static void
+thin_events(struct cluster_worker *w)
+{
+	unsigned i = w->n_events - 1;
+
+	while (i > 0 && (w->events[i] == EVC_WORKER_GONE) !=
+				(w->events[i - 1] == EVC_WORKER_GONE))
+		i--;
+	if (i > 0)
+		drop_events(w, i, 1);
+	else
+		drop_events(w, w->n_events - 2, 2);
+}
+
 void
 evc__worker_event(evc_cluster *cl, struct cluster_worker *w, unsigned state)
 {
-	unsigned last = sizeof w->events / sizeof w->events[0] - 1;
-
 	if (cl->config.worker == NULL)
 		return;
 	if (w->n_events == 0)
 		list_append(&cl->workers.news, &w->news);
-	/* Without room the latest state replaces the one before. */
-	w->events[w->n_events < last ? w->n_events++ : last].state = state;
+	if (w->n_events == WORKER_EVENTS)
+		thin_events(w);
+	if (w->n_due > w->n_events)
+		w->n_due = w->n_events;
+	w->events[w->n_events++] = state;
 	evc__turn_ask(cl);
 }
 
@@ -25,6 +52,8 @@ static void
 set_state(evc_cluster *cl, struct cluster_worker *w, unsigned state)
 {
 	bool is_up = state == EVC_WORKER_UP && !w->leaves;
+	/* A worker that is down may fail to come up, or leave. */
+	bool is_known = state == EVC_WORKER_GONE && w->state == state;
 
 	if (w->state == EVC_WORKER_UP) {
 		cl->workers.n_up -= !w->leaves;
@@ -51,7 +80,7 @@ set_state(evc_cluster *cl, struct cluster_worker *w, unsigned state)
 		evc__turn_ask(cl);
 	if (state == EVC_WORKER_UP && w->leaves)
 		state = EVC_WORKER_LEAVING;
-	if (state != EVC_WORKER_STARTING)
+	if (!is_known)
 		evc__worker_event(cl, w, state);
 }
 

@@ -5,6 +5,8 @@
 #ifndef EVC_CLUSTER_WORKERS_H
 #define EVC_CLUSTER_WORKERS_H
 
+#define WORKER_EVENTS 8
+
 /* All fields: lock. */
 struct cluster_worker {
 	unsigned index;          /* the engine's number of the worker */
@@ -51,7 +53,9 @@ struct cluster_worker {
 	/* States for config.worker that the loop's turn has not told yet. */
 	unsigned n_events;
 	struct list news;        /* workers.news, while n_events > 0 */
-	struct { unsigned state; } events[4];
+	unsigned n_due;          /* the first of these, to be told in this
+				    turn */
+	unsigned events[WORKER_EVENTS];
 };
 
 #define DEATHS_KEPT 4

@@ -169,14 +169,9 @@ evc__seat_empty(struct seat *s)
 {
 	struct threads *e = s->e;
 
-	/* Another thread may already be on the seat when this one looks whether
-	   there has to be one. */
-	unsigned i = s->index;
-
 	sync_store(&s->tid, 0);
 	sync_store_sc(&s->taken, 0);
-	if (i >= sync_load_sc(&e->n_wanted))
-		return;
+	/* The batch watch looks whether there has to be a thread. */
 	sync_store_sc(&e->to_start, 1);
 	evc__batch_watch_ring(e);
 }

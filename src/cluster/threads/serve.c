@@ -268,6 +268,15 @@ has_to_leave(struct seat *s)
 	       (seat_is_extra(s) && e->sink->leave(e->core, s->index));
 }
 
+/* Is the rest of a thread to leave the seat?  A resize to a smaller number and
+   back brings a thread again, however soon the second one comes. */
+static bool
+is_renewed(struct seat *s)
+{
+	return has_to_leave(s) ||
+	       (!seat_is_extra(s) && sync_load_sc(&s->lost) == SEAT_RENEWED);
+}
+
 /* A function has ended the thread.  The rest of the thread waits for the end,
    without its seat when that is one too many: an early end would be an error of
    the scope. */
@@ -286,10 +295,11 @@ lose_seat(void *arg)
 	s->end = s->next;
 	sync_store_sc(&s->holds, 0);
 	sync_unlock(&s->lock);
+	sync_store_sc(&s->lost, SEAT_LOST);
 	e->sink->gone(e->core, s->index, "a function has ended its thread",
 		      EVC_ENGINE_DIED_RUNNING);
 	evc_progress(NULL);
-	for (evc__seat_lie_lost(s); !has_to_leave(s); evc__seat_lie_lost(s))
+	for (evc__seat_lie_lost(s); !is_renewed(s); evc__seat_lie_lost(s))
 		evc__seat_sleep(s);
 	vacate_seat(s);
 	if (threads_inherited(e))

@@ -95,6 +95,7 @@ clean_seat(struct seat *s)
 {
 	s->window = 1;
 	s->called = s->ahead = false;
+	sync_store_sc(&s->lost, SEAT_SOUND);
 	s->next = s->end = s->sent = s->done = 0;
 	sync_store_sc(&s->bed, BED_UP);
 }

@@ -58,6 +58,14 @@ enum {
 	BED_LOST /* a function has ended the thread, which waits to leave */
 };
 
+/* values of seat.lost */
+enum {
+	SEAT_SOUND,
+	SEAT_LOST, /* a function has ended the thread, for good */
+	SEAT_RENEWED /* the number was smaller since, so another thread may
+			come */
+};
+
 struct seat {
 	/* creation */
 	struct threads *e;
@@ -69,6 +77,8 @@ struct seat {
 				   the word: the seat has a thread */
 	_Atomic int tid;      /* atomic: the thread -> reports; 0: there is
 				 none */
+	_Atomic uint32_t lost; /* atomic: SEAT_...: the thread, resize -> the
+				  thread */
 
 	/* ---- the thread's ---- */
 	unsigned window;      /* thread: functions to take at a time */
