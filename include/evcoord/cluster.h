@@ -83,7 +83,11 @@ typedef struct evc_cluster_worker_info {
 } evc_cluster_worker_info;
 
 /* Called on the cluster's loop when a worker came, was fenced, went, hangs, or
-   is to leave. */
+   is to leave.  GONE is told once for each UP or STARTING: not again when the
+   worker cannot be started, or leaves, while it is gone.  States that a call
+   itself causes are told in a later turn of the loop, in their order.  Of more
+   than 8 states of a worker that wait, those between an UP and its GONE are
+   left out first, and then a pair of both. */
 typedef void evc_cluster_worker_fn(evc_cluster *cluster,
 			   const evc_cluster_worker_info *worker, void *arg);
 
@@ -152,7 +156,7 @@ typedef struct evc_cluster_config {
 				next end of a function arms it again.  It calls
 				evc_stack_signal(0).  0 = off, INFINITY too */
 	/* The file that the watchdog's reports are appended to, beside the
-	   log.  NULL: none. */
+	   log.  NULL or "": none. */
 	const char *watchdog_file;
 	uint64_t reserved_[6];
 } evc_cluster_config;
@@ -749,8 +753,10 @@ evc_variable_number(evc_cluster *cluster, const char *name,
 		    double *ret_number);
 
 /*
- * Set a variable if its present value equals expected (NULL: the variable does
- * not exist; numbers compare as numbers).
+ * Set a variable if its present value equals expected (NULL or nil: the
+ * variable does not exist; numbers compare as numbers).  A value of nil
+ * removes the variable; after NULL for a missing one nothing changes, and the
+ * result says whether it is missing.  NULL for the value is refused.
  *
  * Thread:    any.
  * Ownership: everything is copied.
@@ -898,7 +904,8 @@ typedef struct evc_cluster_info {
 	uint64_t n_failed;
 	uint64_t n_cancelled;
 	uint64_t n_executions;   /* results that workers sent, those in n_late
-				    included */
+				    included; a run that was overtaken
+				    (n_conflicts) has no result */
 	uint64_t n_late;         /* results of attempts that were given up */
 	uint64_t n_lost;         /* attempts that ended with their worker */
 	uint64_t n_retries;
@@ -906,7 +913,7 @@ typedef struct evc_cluster_info {
 	uint64_t n_builds;       /* per-worker values built, on all workers */
 	double build_time;       /* seconds spent to build per-worker values */
 	double run_time;         /* seconds that functions ran, on all
-				    workers */
+				    workers, in runs with a result */
 	double rate;             /* functions that succeed a second, lately */
 	double age;              /* seconds since the cluster was opened */
 	char engine[16];         /* "threads" ... */
@@ -959,9 +966,10 @@ evc_cluster_worker_get(const evc_cluster *cluster, unsigned index,
  * Thread:    any.
  * Ownership: buf is the caller's; ended by a 0 byte when n > 0; may be NULL
  *            when n is 0.
- * Returns:   as snprintf: the length of the whole text without the 0 byte; 0
- *            when there is none, also past the last worker, for NULL and in a
- *            fork child.
+ * Returns:   the length of the whole text without the 0 byte.  When that is not
+ *            less than n, buf has the beginning of the text: n - 1 bytes, or up
+ *            to 3 fewer, so that no character of UTF-8 is cut.  0 when there is
+ *            none, also past the last worker, for NULL and in a fork child.
  * Since:     0.2
  */
 EVC_API size_t

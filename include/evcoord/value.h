@@ -238,7 +238,8 @@ evc_value_elements(const evc_value *vector, const evc_elements *to);
  *
  * Thread:    any.
  * Ownership: nothing changes hands.
- * Returns:   as snprintf: the length of the whole text, even if less fitted.
+ * Returns:   the length of the whole text, even if less fitted: then buf has
+ *            the beginning, ended by a 0 byte, without half of a character.
  * Since:     0.1
  */
 EVC_API size_t

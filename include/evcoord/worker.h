@@ -271,9 +271,10 @@ evc_exec_variable_get_loose(evc_exec *x, const char *name,
 			    evc_value *ret_value);
 
 /*
- * Set a variable if its present value equals expected (NULL: the variable does
- * not exist; numbers compare as numbers).  In a transactional function the
- * present value counts as read, also when it differs.
+ * Set a variable if its present value equals expected (NULL or nil: the
+ * variable does not exist; numbers compare as numbers).  A value of nil
+ * removes the variable, NULL for the value is refused.  In a transactional
+ * function the present value counts as read, also when it differs.
  *
  * Thread:    the function's.
  * Ownership: everything is copied.

@@ -102,6 +102,11 @@ START_TEST(an_error_of_a_function)
 		ck_assert_uint_eq(evc_remote_text(r, NULL, 0), n);
 		ck_assert_uint_eq(evc_remote_text(r, all, 5), n);
 		ck_assert_str_eq(all, "the ");
+		/* But without half of a character. */
+		ck_assert_uint_eq(evc_remote_text(r, all,
+						  strlen(BEGINNING) + 2),
+				  n);
+		ck_assert_str_eq(all, BEGINNING);
 		IS(join(), EVC_DATA_LOSS);
 		both_ends(evc_last_error(), END);
 		OK(evc_cluster_error_get(on.cl, 0, &e));

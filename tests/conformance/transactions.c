@@ -292,6 +292,8 @@ all_differ(const char *function, int most)
 	OK(join());
 	ck_assert_uint_eq(evc_cluster_finished(on.cl), (unsigned)times);
 	ck_assert_uint_eq(numbers().n_done, (unsigned)times);
+	/* Runs that were overtaken have no result. */
+	ck_assert_uint_eq(numbers().n_executions, (unsigned)times);
 	return times;
 }
 
@@ -339,6 +341,23 @@ START_TEST(nor_is_one_by_numbers)
 	REFUSED(EVC_INVALID_ARGUMENT, evc_variable_number(on.cl, "x", NULL));
 	OK(evc_variable_set(on.cl, "y", &(evc_value){ "\xa1y", 2 }));
 	REFUSED(EVC_INVALID_ARGUMENT, evc_variable_number(on.cl, "y", &n));
+}
+END_TEST
+
+START_TEST(a_comparison_with_what_is_missing)
+{
+	const evc_value nil = { NULL, 0 }, one = { "\x01", 1 };
+	evc_value v;
+
+	begin(_i, 1);
+	OK(evc_variable_compare_set(on.cl, "m", NULL, &nil));
+	REFUSED(EVC_NOT_FOUND, evc_variable_get(on.cl, "m", &v));
+	REFUSED(EVC_INVALID_ARGUMENT,
+		evc_variable_compare_set(on.cl, "m", NULL, NULL));
+	OK(evc_variable_compare_set(on.cl, "m", &nil, &one));
+	REFUSED(EVC_ABORTED, evc_variable_compare_set(on.cl, "m", NULL, &nil));
+	OK(evc_variable_compare_set(on.cl, "m", &one, &nil));
+	REFUSED(EVC_NOT_FOUND, evc_variable_get(on.cl, "m", &v));
 }
 END_TEST
 
@@ -761,6 +780,7 @@ CONFORMANCE_MAIN("transactions", functions,
 		 ROW(nor_is_one_by_comparison),
 		 ROW(nor_is_the_result_of_an_addition),
 		 ROW(nor_is_one_by_numbers),
+		 ROW(a_comparison_with_what_is_missing),
 		 ROW(a_long_value_is_read_too),
 		 ROW(additions_alone_are_never_overtaken),
 		 ROW(what_is_missing_is_read_too), ROW(there_is_no_write_skew),

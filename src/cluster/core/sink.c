@@ -257,18 +257,17 @@ finish_one(evc_cluster *cl, struct cluster_worker *w, evc_remote *r,
 		     evc_should_stop(cl->scope);
 
 	remove_running(w, r, now);
+	/* A run that was overtaken has ended; others were not begun. */
+	if (res->took >= 0 || code == EVC_ABORTED)
+		cl->watchdog.moved_ns = now;
 	if (res->took < 0) {
 		begin_again(cl, r, code == EVC_ABORTED);
 		return;
 	}
-	cl->watchdog.moved_ns = now;
 	if (code < 0 || code > UINT8_MAX)
 		code = EVC_UNKNOWN;
 	if (code != 0 && kind != EVC_FAILED_INPUT)
 		kind = EVC_FAILED_FUNCTION;
-	w->n_done++;
-	cl->count.executions++;
-	add_time(&cl->count.run_time, res->took);
 	if (res->n_updates > 0 && !cluster_asks(cl)) {
 		st = evc__variables_commit(&cl->vars, code, res->updates,
 					   res->n_updates);
@@ -282,6 +281,9 @@ finish_one(evc_cluster *cl, struct cluster_worker *w, evc_remote *r,
 			text = evc_last_error();
 		}
 	}
+	w->n_done++;
+	cl->count.executions++;
+	add_time(&cl->count.run_time, res->took);
 	if (code != 0) {
 		fail_or_retry(cl, r, code, kind, text, asked, now);
 		return;

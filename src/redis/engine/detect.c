@@ -247,9 +247,10 @@ check_lease(struct node_session *s, const redisReply *lease)
 	/* A node renews its lease four times in a lease. */
 	if (heard >= s->e->lease_ns / 2)
 		evc__session_fence(s,
-				   "its lease is over: there was no renewal "
-				   "for %.1f s",
-				   (double)heard / 1e9);
+				   "its lease is over: its last renewal was "
+				   "seen %.1f s ago (its lease is %.1f s)",
+				   (double)heard / 1e9,
+				   (double)s->e->lease_ns / 1e9);
 	else
 		evc__session_fence(
 			s,
