@@ -122,6 +122,8 @@ evc_stack_signal(int signo);
  * with what the kernel says it does, and its stack, a line for each call, the
  * innermost first; or why the stack cannot be had.  The stack of another thread
  * needs evc_stack_signal; the call waits a tenth of a second for it at most.
+ * Inside a describe (evc_scope_opts) of a report with stacks: what the report
+ * has seen at its begin, and then does not say again.
  *
  * Thread:    any; not a signal handler.  tid is the number of gettid(2) of a
  *            thread that has not been joined.

@@ -14,6 +14,7 @@
 #include "base/unwind.h"
 #include "core/core.h"
 #include "core/life/part.h"
+#include "core/life/scope.h"
 
 /* Bytes of memory for a part at first, and attempts to have more. */
 #define DESCRIBED_FEW 2048
@@ -195,8 +196,31 @@ own_format(const evc_coord *c, unsigned format, const struct evc__facts *f)
 	return form;
 }
 
-void
-evc__described_take(evc_coord *c, unsigned format, struct evc__facts *f)
+/* The first facts of the report whose functions the calling thread calls. */
+static __thread const struct evc__facts *describing;
+
+struct evc__facts_thread *
+evc__described_thread(int tid)
+{
+	struct evc__facts_thread *t =
+		describing != NULL ? describing->threads : NULL;
+
+	while (t != NULL && t->tid != tid)
+		t = t->next;
+	return t;
+}
+
+static void
+describe_runners(evc_coord *c, struct evc__facts *f)
+{
+	unsigned i;
+
+	for (i = 0; i < f->n_members; i++)
+		evc__describe_runner(c, &f->members[i].info);
+}
+
+static void
+describe_one(evc_coord *c, unsigned format, struct evc__facts *f)
 {
 	struct evc__facts_part **end = &f->parts, *p;
 	unsigned n, form = REPORT_FORM(format);
@@ -217,6 +241,39 @@ evc__described_take(evc_coord *c, unsigned format, struct evc__facts *f)
 			describe_part(c, p, form, f);
 		else
 			evc__describer_drop(p->of);
+}
+
+static void
+describe_all(evc_coord *c, unsigned format, struct evc__facts *f)
+{
+	struct evc__facts *s = f->below;
+	unsigned n, i;
+	evc_coord **below;
+
+	describe_runners(c, f);
+	describe_one(c, format, f);
+	below = evc__scopes_keep(c, &n);
+	f->lost_described |= below == NULL && n > 0;
+	/* Scopes and their facts are in one order; a scope may have gone or come
+	   meanwhile. */
+	for (i = 0; below != NULL && i < n; i++) {
+		while (s != NULL && s->number < below[i]->number)
+			s = s->next;
+		if (s != NULL && s->number == below[i]->number)
+			describe_all(below[i], format, s);
+		evc__refgate_leave(&below[i]->life.gate);
+	}
+	sync_free(below);
+}
+
+void
+evc__described_take(evc_coord *c, unsigned format, struct evc__facts *f)
+{
+	const struct evc__facts *outer = describing;
+
+	describing = f;
+	describe_all(c, format, f);
+	describing = outer;
 }
 
 void

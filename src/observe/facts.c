@@ -306,20 +306,11 @@ copy_reasons(evc_coord *c, struct evc__facts *f)
 	f->n_reasons = i;
 }
 
-static void
-describe_runners(evc_coord *c, struct evc__facts *f)
-{
-	unsigned i;
-
-	for (i = 0; i < f->n_members; i++)
-		evc__describe_runner(c, &f->members[i].info);
-}
-
-static void take_facts(evc_coord *c, unsigned format, struct evc__facts *f);
+static void take_facts(evc_coord *c, struct evc__facts *f);
 
 /* The scopes below, each kept by its refgate until it is copied. */
 static void
-take_scopes(evc_coord *c, unsigned format, struct evc__facts *f)
+take_scopes(evc_coord *c, struct evc__facts *f)
 {
 	struct evc__facts **end = &f->below;
 	struct evc__twin **all;
@@ -331,7 +322,7 @@ take_scopes(evc_coord *c, unsigned format, struct evc__facts *f)
 		*end = sync_alloc(1, sizeof **end);
 		if (*end != NULL) {
 			(*end)->up = f;
-			take_facts(below[i], format, *end);
+			take_facts(below[i], *end);
 			end = &(*end)->next;
 			k++;
 		} else
@@ -365,11 +356,12 @@ find_extensions(struct evc__facts *f)
 }
 
 static void
-take_facts(evc_coord *c, unsigned format, struct evc__facts *f)
+take_facts(evc_coord *c, struct evc__facts *f)
 {
 	uint64_t now;
 	unsigned i;
 
+	f->number = c->number;
 	memcpy(f->name, c->name, sizeof f->name);
 	f->twin.kind = "";
 	f->twin.name = f->name;
@@ -390,7 +382,6 @@ take_facts(evc_coord *c, unsigned format, struct evc__facts *f)
 	sync_unlock(&c->lock);
 	copy_reasons(c, f);
 	number_loops(f);
-	describe_runners(c, f);
 	find_extensions(f);
 	now = sync_mono_coarse();
 	for (i = 0; i < f->n_members; i++)
@@ -399,8 +390,7 @@ take_facts(evc_coord *c, unsigned format, struct evc__facts *f)
 	for (i = 0; i < f->n_loops; i++)
 		f->loops[i].progress_age =
 			((double)now - (double)f->loops[i].progress_ns) / 1e9;
-	evc__described_take(c, format, f);
-	take_scopes(c, format, f);
+	take_scopes(c, f);
 }
 
 void
@@ -414,9 +404,10 @@ evc__facts_take(evc_coord *c, unsigned format, struct evc__facts *f)
 	memset(f, 0, sizeof *f);
 	f->above = c->parent;
 	f->real_ns = sync_real();
-	take_facts(c, format, f);
+	take_facts(c, f);
 	if (format != EVC_REPORT_METRICS)
 		evc__facts_look(f, format & EVC_REPORT_STACKS);
+	evc__described_take(c, format, f);
 	(void)evc_refuse(0, "%s", before);
 }
 

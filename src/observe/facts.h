@@ -5,7 +5,7 @@
  *
  * A coordinator's part is copied under its lock; meanwhile its refgate keeps
  * the coordinator.  Slow looks - /proc, stacks - come afterwards, with nothing
- * held, by thread id alone.  A thread that has ended since costs a line that
+ * held, by thread id alone; and then what other functions say.  A thread that has ended since costs a line that
  * says little.  A new thread with the same id costs a wrong line, and nothing
  * worse.
  */
@@ -36,6 +36,7 @@ struct evc__facts_thread {
 	bool known;           /* /proc could be read */
 	bool deaf; /* the thread blocks the signal that asks for stacks */
 	bool left; /* no stack: too many threads came before this thread */
+	bool told; /* a part of the report has these lines */
 	struct evc__proc proc;
 	/* why there is no stack; NULL: there is a stack, or none was asked
 	   for */
@@ -112,6 +113,7 @@ struct evc__facts {
 	const evc_coord *above; /* in the first facts only: the parent of c */
 	struct evc__twin twin; /* among the scopes of the same parent */
 
+	uint32_t number;       /* of c, in the tree */
 	char name[48];
 	bool scope, phased, held;
 	int phase;
@@ -180,8 +182,13 @@ void evc__facts_free(struct evc__facts *f);
 
 /* ---- described.c ---- */
 
-/* No lock: the parts that other functions write about c. */
+/* No lock: the places of runners, and the parts that other functions write about
+   c and the scopes below.  These functions may take long: the threads were
+   looked at before. */
 void evc__described_take(evc_coord *c, unsigned format, struct evc__facts *f);
+/* The thread with this id in the report for which the calling thread is in such
+   a function; NULL: none. */
+struct evc__facts_thread *evc__described_thread(int tid);
 void evc__described_free(struct evc__facts *f);
 /* Set nth of each of n, in the order of the array, which is sorted. */
 void evc__number_twins(struct evc__twin **all, unsigned n);

@@ -211,6 +211,10 @@ add_thread(const struct part *p, const struct evc__facts_thread *t,
 {
 	if (t == NULL)
 		return;
+	if (t->told) {
+		add_line(p, 5, "its stack stands in another part");
+		return;
+	}
 	if (t->owner == of) {
 		evc__thread_write(p->t, p->indent + 5, t, kicks);
 		return;

@@ -72,12 +72,19 @@ size_t
 evc_stack_of(int tid, char *buf, size_t n)
 {
 	struct text t = evc__lines_in(buf, buf != NULL ? n : 0);
-	struct evc__facts_thread f = { .tid = tid };
+	struct evc__facts_thread f = { .tid = tid }, *seen;
 
 	if (tid <= 0) {
 		(void)evc__refuse(-EVC_INVALID_ARGUMENT,
 				  "%s: %d is no thread", __func__, tid);
 		evc__text_add(&t, evc_last_error());
+		return t.len;
+	}
+	/* A report has looked at the thread. */
+	seen = evc__described_thread(tid);
+	if (seen != NULL && !seen->left) {
+		seen->told = true;
+		evc__thread_write(&t, 0, seen, 0);
 		return t.len;
 	}
 	f.known = evc__proc_read(tid, &f.proc);

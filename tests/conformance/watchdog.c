@@ -119,6 +119,10 @@ START_TEST(a_report_has_the_stacks_of_busy_workers)
 		/* A worker may be slow to answer. */
 		UNTIL((take(NULL), says(about(info_of(r[i]).worker), STACK)) &&
 		      !says(about(info_of(r[i]).worker), "not available"));
+	/* A thread's stack stands there alone. */
+	if (can(CALLS) && HAS_BACKTRACE)
+		ck_assert_ptr_nonnull(strstr(text, "its stack stands in another "
+						   "part"));
 	/* Without a stop a plain report asks nobody. */
 	evc_report(on.c, EVC_REPORT_TEXT, text, sizeof(text));
 	ck_assert_ptr_nonnull(about(info_of(r[0]).worker));
@@ -288,6 +292,7 @@ START_TEST(a_build_that_hangs_is_a_silence)
 	OK(evc_per_worker_value(on.cl, "stuck", "hold", &args, &p));
 	UNTIL(n_logged(SILENCE) == 1);
 	UNTIL(n_logged("worker 0 builds stuck for ") >= 2);
+	IS(n_logged(": ;"), 0);
 	let_go("g");
 	OK(join());
 	evc_value_free(&args);
@@ -378,6 +383,10 @@ START_TEST(configs_that_make_no_sense)
 		OK(open_another(address_elsewhere(), &k, &cl));
 		OK(evc_cluster_close(cl));
 	}
+	/* No file. */
+	OK(open_another(address_elsewhere(),
+			&(evc_cluster_config){ .watchdog_file = "" }, &cl));
+	OK(evc_cluster_close(cl));
 }
 END_TEST
 

@@ -123,7 +123,8 @@ evc__cluster_describe(const evc_cluster *cl, uint64_t now, struct text *t)
 					 "; %u more workers run something",
 			      n_busy - 1);
 	if (n_fenced > 0)
-		evc__text_fmt(t, "; %u fenced, perhaps still running", n_fenced);
+		evc__text_fmt(t, "%s%u fenced, perhaps still running",
+			      t->len > 0 ? "; " : "", n_fenced);
 	if (cl->q.n_held + cl->q.n_queued > 0) {
 		evc__text_add(t, t->len > 0 ? "; " : "");
 		evc__queue_describe(cl, t);

@@ -152,7 +152,7 @@ watch(evc_coord *c, void *arg)
 {
 	evc_cluster *cl = arg;
 	char first[TEXT_SIZE + 64];
-	struct text t = evc__text_in(first, sizeof first);
+	struct text t = evc__text_in(first, sizeof first), what;
 	uint64_t now, since;
 	bool due;
 
@@ -166,7 +166,10 @@ watch(evc_coord *c, void *arg)
 		cl->watchdog.told_ns = since;
 		evc__text_fmt(&t, "no function has ended for %.1f s: ",
 			      (double)(now - since) / 1e9);
-		evc__cluster_describe(cl, now, &t);
+		/* A text of its own: its parts are set apart from each other,
+		   not from the words before. */
+		what = evc__text_in(first + t.len, sizeof first - t.len);
+		evc__cluster_describe(cl, now, &what);
 	}
 	sync_unlock(&cl->q.lock);
 	if (due)

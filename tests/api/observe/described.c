@@ -7,6 +7,9 @@
 #include "../../support/report_util.h"
 #include "../../support/metrics_util.h"
 
+#include "../../support/older.h"
+
+#include <poll.h>
 #include <signal.h>
 
 #ifdef HAVE_JANSSON
@@ -514,7 +517,80 @@ START_TEST(formats_with_stacks)
 }
 END_TEST
 
-API_MAIN("described", formats_with_stacks, JSON_TESTS a_group_in_the_text_of_the_root,
+/* ---- the moment of stacks ---- */
+
+static atomic_int mover_tid;
+static atomic_bool may_move, has_moved;
+
+/* A function of a known name, in which the thread is before the describe. */
+static evc_status
+moves(evc_coord *c, void *arg)
+{
+	(void)arg;
+	atomic_store(&mover_tid, own_tid());
+	while (!atomic_load(&may_move))
+		t_sleep(0.001);
+	atomic_store(&has_moved, true);
+	while (!evc_should_stop(c))
+		(void)poll(NULL, 0, 50);
+	return 0;
+}
+
+static size_t
+move_it(unsigned format, char *buf, size_t n, void *arg)
+{
+	char lines[8192];
+
+	(void)format;
+	(void)arg;
+	atomic_store(&may_move, true);
+	UNTIL(atomic_load(&has_moved));
+	evc_stack_of(atomic_load(&mover_tid), lines, sizeof(lines));
+	return (size_t)snprintf(buf, n, "it is here:\n%s", lines);
+}
+
+static int
+times(const char *text, const char *what)
+{
+	int n = 0;
+
+	for (; (text = strstr(text, what)) != NULL; text++)
+		n++;
+	return n;
+}
+
+/* Threads are looked at before functions are called that may take long, and a
+   stack that such a function shows is not shown again. */
+START_TEST(stacks_are_of_the_moment_of_the_report)
+{
+	evc_scope_opts o = { .describe = move_it, .describe_stacks = true };
+	evc_coord *c = new_coord(NULL), *s;
+	static char text[1 << 18];
+
+	NEEDS_BACKTRACE();
+	OK(evc_stack_signal(0));
+	OK(evc_thread_start(c, "mover", moves, NULL, NULL, NULL));
+	OK(evc_scope_new(c, "slow", &o, &s));
+	OK(evc_scope_ready(s));
+	UNTIL(atomic_load(&mover_tid) != 0);
+	t_sleep(0.01);
+	evc_report(c, EVC_REPORT_TEXT | EVC_REPORT_STACKS, text, sizeof(text));
+	HAS(text, "it is here:");
+	HAS(text, "nanosleep+");
+	ck_assert_ptr_null(strstr(text, "poll+"));
+	ck_assert_int_eq(times(text, "stack: clock_nanosleep+"), 1);
+	ck_assert_int_eq(times(text, "its stack stands in another part"), 1);
+	/* Outside of a report the function sees what is. */
+	UNTIL((move_it(0, text, sizeof(text), NULL),
+	       strstr(text, "poll+") != NULL));
+	OK(evc_request_stop(c, 0, NULL));
+	OK(evc_join(c, NULL, NULL));
+	OK(evc_free(s));
+	OK(evc_free(c));
+}
+END_TEST
+
+API_MAIN("described", stacks_are_of_the_moment_of_the_report, formats_with_stacks, JSON_TESTS a_group_in_the_text_of_the_root,
 	 ten_groups_of_one_name_in_the_metrics, a_group_that_hangs,
 	 a_signal_has_groups_written,
 	 groups_come_and_go_while_another_thread_reports,
