@@ -8,7 +8,7 @@
  * EVC_CHAOS_SECONDS: for how long (10); above 500, EVC_TEST_LIMIT has to be
  * raised as well.  EVC_SEED: what is random.
  */
-#include "functions.h"
+#include "bank.h"
 
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -260,8 +260,92 @@ START_TEST(workers_are_killed_and_frozen_and_talk_nonsense)
 }
 END_TEST
 
+/* ---- the bank ---- */
+
+/* Workers come and go on top of it. */
+static void *
+resizes(void *arg)
+{
+	struct villain *v = arg;
+
+	while (!atomic_load(&v->over)) {
+		t_sleep(0.2 + 0.2 * (rand_r(&v->seed) % 1000) / 1000);
+		if (evc_cluster_resize(on.cl, WORKERS - 1 +
+					      (unsigned)rand_r(&v->seed) % 4) != 0)
+			return arg;
+	}
+	return NULL;
+}
+
+static void
+bank_round(struct bank *bank, unsigned *seed)
+{
+	evc_remote *r[EACH_ROUND];
+	int i;
+
+	for (i = 0; i < EACH_ROUND; i++)
+		r[i] = bank_one(bank, seed);
+	OK(evc_cluster_join(on.cl, 60));
+	for (i = 0; i < EACH_ROUND; i++) {
+		evc_remote_info info = info_of(r[i]);
+
+		ck_assert_msg(info.code == 0, "%s: %d, %s", info.function,
+			      info.code, info.text);
+		evc_remote_free(r[i]);
+	}
+}
+
+/* While workers are killed and frozen, come and go, and the watchdog looks at who
+   is slow: whatever of this the engine has. */
+START_TEST(the_bank_is_exact)
+{
+	char path[64] = "/tmp/evc-chaos-XXXXXX";
+	evc_cluster_config config = { .lease = 0.8, .worker_wait = INFINITY,
+				      .watchdog = 0.5, .watchdog_file = path };
+	double until = t_now() + from_environment("EVC_CHAOS_SECONDS", 10);
+	unsigned seed = (unsigned)from_environment("EVC_SEED",
+						   (int)(t_now() * 1000));
+	struct villain v = { .seed = seed + 1 }, more = { .seed = seed + 2 };
+	int fd = mkstemp(path), rounds = 0;
+	struct bank bank = { { 0 } };
+	void *failed = NULL;
+
+	ck_assert_int_ge(fd, 0);
+	printf("chaos: the bank, EVC_SEED=%u\n", seed);
+	fflush(stdout);
+	begin_with(_i, WORKERS, &config);
+	if (can(DIES))
+		OK(pthread_create(&v.thread, NULL, do_harm, &v));
+	if (can(RESIZES))
+		OK(pthread_create(&more.thread, NULL, resizes, &more));
+	do {
+		bank_round(&bank, &seed);
+		rounds++;
+	} while (t_now() < until);
+	atomic_store(&v.over, 1);
+	atomic_store(&more.over, 1);
+	if (can(DIES))
+		OK(pthread_join(v.thread, NULL));
+	if (can(RESIZES))
+		OK(pthread_join(more.thread, &failed));
+	ck_assert_ptr_null(failed);
+	printf("chaos: %d rounds, %d killed, %d frozen, %llu overtaken, "
+	       "the watchdog wrote %lld bytes\n",
+	       rounds, v.killed, v.frozen,
+	       (unsigned long long)numbers().n_conflicts,
+	       (long long)lseek(fd, 0, SEEK_END));
+	close(fd);
+	unlink(path);
+	bank_check(&bank);
+	ck_assert_uint_eq(numbers().n_done, (unsigned)rounds * EACH_ROUND);
+	ck_assert_uint_eq(evc_cluster_finished(on.cl),
+			  (unsigned)rounds * EACH_ROUND);
+}
+END_TEST
+
 static const evc_function functions[] = {
 	COMMON_FUNCTIONS,
+	BANK_FUNCTIONS,
 	{ .name = "twice", .fn = fn_twice },
 	{ .name = "hang", .fn = fn_hang },
 	{ .name = "nonsense", .fn = fn_nonsense },
@@ -275,4 +359,5 @@ limit(void)
 
 CONFORMANCE_MAIN("chaos", functions,
 		 ROW_ON(DIES | DEADLINES,
-			workers_are_killed_and_frozen_and_talk_nonsense))
+			workers_are_killed_and_frozen_and_talk_nonsense),
+		 ROW(the_bank_is_exact))

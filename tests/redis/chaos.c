@@ -15,6 +15,8 @@
  */
 #include "rows.h"
 
+#include "../conformance/bank.h"
+
 #define LEASE 2.0
 
 enum { CHAOS_NODES = 3, CHAOS_WORKERS = 2, EACH_ROUND = 100 };
@@ -187,6 +189,7 @@ harm_when_due(void)
 
 struct tally {
 	uint64_t scheduled, transactions, plain;
+	struct bank bank;
 	int rounds;
 };
 
@@ -202,6 +205,8 @@ one_of_round(struct tally *t, int i, evc_remote *before)
 		return SCHEDULE_WITH(&any, "big", "[ii]", 70000 + i, i);
 	if (i % 25 == 4)
 		return SCHEDULE_WITH(&any, "look", "[rr]", before, before);
+	if (i % 4 == 2)
+		return bank_one(&t->bank, &ch.seed);
 	if (i % 4 == 1) {
 		t->plain++;
 		return SCHEDULE_WITH(&any, "step", "[sd]", "plain", nap);
@@ -338,6 +343,7 @@ START_TEST(everything_fails_now_and_then)
 		      "%.0f, not %llu", variable("exact"),
 		      (unsigned long long)t.transactions);
 	ck_assert(variable("plain") >= (double)t.plain);
+	bank_check(&t.bank);
 	/* All come back. */
 	UNTIL(numbers().n_up == CHAOS_NODES * CHAOS_WORKERS);
 	evc_cluster_close(on.cl);
@@ -350,7 +356,7 @@ START_TEST(everything_fails_now_and_then)
 }
 END_TEST
 
-static const evc_function functions[] = { ROW_FUNCTIONS };
+static const evc_function functions[] = { ROW_FUNCTIONS, BANK_FUNCTIONS };
 
 __attribute__((constructor)) static void
 limit(void)
