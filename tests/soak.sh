@@ -71,7 +71,7 @@ longer="EVC_STRESS_SECONDS=$seconds EVC_CHAOS_SECONDS=$seconds
 	EVC_CXX=all EVC_WHOLE=yes EVC_TEST_LIMIT=$((900 + 6 * seconds))"
 # shellcheck disable=SC2086 # a list of words
 {
-	# Chaos is five rows long.
+	# Chaos is seven rows long.
 	step plain env $longer EVC_CHAOS_SECONDS=$((5 * seconds)) \
 		EVC_TEST_LIMIT=$((900 + 30 * seconds)) \
 		"$MAKE" check TESTS="$long"

@@ -5,7 +5,7 @@
  * scheduled and joined.  Nothing may be lost, nothing may count twice, the sums
  * of transactional functions are exact, no join hangs, and nothing is left over.
  *
- * EVC_CHAOS_SECONDS: for how long (10; the bank, on each engine, 2); above 100,
+ * EVC_CHAOS_SECONDS: for how long (10; the bank, on each engine, 2); above 80,
  * EVC_TEST_LIMIT has to be raised as well.  EVC_SEED: what is random.
  */
 #include "bank.h"
