@@ -801,8 +801,8 @@ evc_vector_add(evc_cluster *cluster, const char *name,
 	       const evc_elements *elements);
 
 /*
- * Read elements of a vector: a range, or those at ret_elements->at, all at one
- * moment.
+ * Read elements of a vector: a range, or those at ret_elements->at, where a place
+ * may come twice, all at one moment.
  *
  * Thread:    any.
  * Ownership: the numbers are copied to where *ret_elements says.

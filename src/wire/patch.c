@@ -7,7 +7,6 @@
  */
 #include <evcoord.h>
 #include <math.h>
-#include <stdlib.h>
 
 #include "base/sync.h"
 #include "wire/head.h"
@@ -16,18 +15,36 @@
 /* ---- made ---- */
 
 struct addend {
-	uint32_t place, i; /* i: place in the program's order */
+	uint32_t place;
 	double by;
 };
 
-static int
-compare_addends(const void *a, const void *b)
+/* Sort by places, byte by byte; addends of one place stay in their order.
+   `other` has room for as many. */
+static void
+sort_by_place(struct addend *all, struct addend *other, size_t n)
 {
-	const struct addend *x = a, *y = b;
+	size_t counts[4][256] = { 0 }, at, sum, i;
+	struct addend *swap;
+	unsigned b, c;
 
-	if (x->place != y->place)
-		return x->place < y->place ? -1 : 1;
-	return x->i < y->i ? -1 : 1;
+	for (i = 0; i < n; i++)
+		for (b = 0; b < 4; b++)
+			counts[b][all[i].place >> 8 * b & 0xff]++;
+	/* An even number of passes: the result stands in `all`. */
+	for (b = 0; b < 4; b++) {
+		for (c = 0, sum = 0; c < 256; c++) {
+			at = counts[b][c];
+			counts[b][c] = sum;
+			sum += at;
+		}
+		for (i = 0; i < n; i++)
+			other[counts[b][all[i].place >> 8 * b & 0xff]++] =
+				all[i];
+		swap = all;
+		all = other;
+		other = swap;
+	}
 }
 
 static evc_status
@@ -91,15 +108,14 @@ check_finite(const evc_elements *e)
 static evc_status
 sort_addends(const evc_elements *e, struct addend **ret, size_t *ret_n)
 {
-	struct addend *all = sync_alloc(e->n + 1, sizeof *all);
+	struct addend *all = sync_alloc(e->n + 1, 2 * sizeof *all);
 	size_t i, n = 0;
 
 	if (all == NULL)
 		return no_memory_for_elements();
 	for (i = 0; i < e->n; i++)
-		all[i] = (struct addend){ e->at[i], (uint32_t)i,
-					  number_of(e, i) };
-	qsort(all, e->n, sizeof *all, compare_addends);
+		all[i] = (struct addend){ e->at[i], number_of(e, i) };
+	sort_by_place(all, all + e->n, e->n);
 	for (i = 0; i < e->n; i++)
 		if (n > 0 && all[n - 1].place == all[i].place)
 			all[n - 1].by += all[i].by;
