@@ -379,6 +379,8 @@ bench_redis_idle(void);
 void
 bench_redis_large(void);
 void
+bench_redis_nodes(void);
+void
 bench_redis_checkpoint(void);
 
 #endif

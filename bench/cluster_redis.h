@@ -21,6 +21,17 @@ struct bench_server {
 bool
 bench_server_start(struct bench_server *s, const char *metric);
 
+/* The same for so many connections, which may come by FOLDER/socket: more than a
+   port has room for. */
+bool
+bench_server_start_for(struct bench_server *s, const char *metric,
+		       unsigned clients);
+
+/* Start a program that ends with this process; quiet: without its standard
+   error. */
+pid_t
+bench_start(char **argv, bool quiet);
+
 /* A connection to it. */
 redisContext *
 bench_server_connect(const struct bench_server *s);
@@ -46,6 +57,13 @@ bench_node_end(pid_t node);
 /* main of that process. */
 int
 bench_node_main(int argc, char **argv);
+
+/* main of a process of simulated nodes, and of a run with numbers of nodes:
+   cluster_redis_nodes.c. */
+int
+bench_sim_main(int argc, char **argv);
+int
+bench_redis_nodes_main(int argc, char **argv);
 
 /* ---- cluster_redis_bare.c ---- */
 

@@ -41,8 +41,8 @@ free_port(void)
 
 /* argv[0] is looked for in PATH; what it prints is dropped, for a node's log
    would stand between the figures. */
-static pid_t
-start(char **argv)
+pid_t
+bench_start(char **argv, bool quiet)
 {
 	pid_t parent = getpid(), pid = fork();
 	int null;
@@ -57,7 +57,8 @@ start(char **argv)
 	null = open("/dev/null", O_RDWR);
 	dup2(null, 0);
 	dup2(null, 1);
-	dup2(null, 2);
+	if (quiet)
+		dup2(null, 2);
 	execvp(argv[0], argv);
 	_exit(127);
 }
@@ -101,20 +102,24 @@ answers(int port)
 
 /* false: there is no such program. */
 static bool
-try_start(struct bench_server *s, const char *program)
+try_start(struct bench_server *s, const char *program, unsigned clients)
 {
 	uint64_t until = bench_now() + (uint64_t)(START_SECONDS * 1e9);
-	char port[16];
+	char port[16], socket[96], most[16];
 	char *argv[] = {
 		(char *)program, (char *)"--port", port,
 		(char *)"--bind", (char *)"127.0.0.1",
 		(char *)"--save", (char *)"", (char *)"--appendonly",
-		(char *)"no", (char *)"--dir", s->folder, NULL
+		(char *)"no", (char *)"--dir", s->folder,
+		clients ? (char *)"--unixsocket" : NULL, socket,
+		(char *)"--maxclients", most, NULL
 	};
 
 	s->port = free_port();
 	snprintf(port, sizeof(port), "%d", s->port);
-	s->pid = start(argv);
+	snprintf(socket, sizeof(socket), "%s/socket", s->folder);
+	snprintf(most, sizeof(most), "%u", clients);
+	s->pid = bench_start(argv, true);
 	while (!answers(s->port)) {
 		if (is_gone(s->pid))
 			return false;
@@ -128,6 +133,13 @@ try_start(struct bench_server *s, const char *program)
 bool
 bench_server_start(struct bench_server *s, const char *metric)
 {
+	return bench_server_start_for(s, metric, 0);
+}
+
+bool
+bench_server_start_for(struct bench_server *s, const char *metric,
+		       unsigned clients)
+{
 	static const char *const programs[] = {
 		"redis-server", "valkey-server",
 	};
@@ -137,10 +149,10 @@ bench_server_start(struct bench_server *s, const char *metric)
 	snprintf(s->folder, sizeof(s->folder), "/tmp/evcbench.XXXXXX");
 	if (!mkdtemp(s->folder))
 		bench_must_sys(errno, "mkdtemp");
-	if (named && *named && try_start(s, named))
+	if (named && *named && try_start(s, named, clients))
 		return true;
 	for (i = 0; i < 2; i++) {
-		if (try_start(s, programs[i]))
+		if (try_start(s, programs[i], clients))
 			return true;
 	}
 	rmdir(s->folder);
@@ -170,7 +182,11 @@ end(pid_t pid, int sig)
 void
 bench_server_end(struct bench_server *s)
 {
+	char socket[96];
+
+	snprintf(socket, sizeof(socket), "%s/socket", s->folder);
 	end(s->pid, SIGKILL);
+	unlink(socket);
 	rmdir(s->folder);
 }
 
@@ -202,7 +218,7 @@ bench_node_start(const struct bench_server *s, const char *ns,
 
 	address(s, ns, uri, sizeof(uri));
 	snprintf(n, sizeof(n), "%u", n_workers);
-	return start(argv);
+	return bench_start(argv, true);
 }
 
 void

@@ -106,6 +106,8 @@ static const struct group {
 	  "kill -9 until the function has run again" },
 	{ "redis-idle", bench_redis_idle,
 	  "200 workers that have nothing to do" },
+	{ "redis-nodes", bench_redis_nodes,
+	  "10 to 10,000 nodes that have nothing to do" },
 	{ "redis-large", bench_redis_large,
 	  "values of 4 MiB over Redis and back" },
 	{ "redis-checkpoint", bench_redis_checkpoint,
@@ -307,6 +309,10 @@ main(int argc, char **argv)
 #ifdef HAVE_REDIS
 	if (strcmp(argv[1], "--node") == 0)
 		return bench_node_main(argc - 2, argv + 2);
+	if (strcmp(argv[1], "--sim") == 0)
+		return bench_sim_main(argc - 2, argv + 2);
+	if (strcmp(argv[1], "--redis-nodes") == 0)
+		return bench_redis_nodes_main(argc - 2, argv + 2);
 #endif
 	if (strcmp(argv[1], "--peer") == 0)
 		return bench_libuv_main(argc - 2, argv + 2);

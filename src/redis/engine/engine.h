@@ -13,7 +13,8 @@
  *     fence        how sessions end
  *     nodes        sessions begin and are over
  *     feed         functions for workers; chunks: frames on their way
- *     worker, detect, session   what is known of each
+ *     worker, detect, session   what is known of each; groups: which workers
+ *                  are free
  *     variables    questions; snapshot, load: those about all variables, in
  *                  pieces
  *     values, keys, state

@@ -34,7 +34,7 @@ free_worker(struct remote_worker *w)
 	all->n_up -= w->up;
 	if (w->index < all->first_free)
 		all->first_free = w->index;
-	list_remove(&w->free);
+	list_remove(&w->spare);
 	list_remove(&w->look);
 	evc__watched_stop(&w->process);
 	if (w->calls != w->few)
@@ -219,7 +219,7 @@ make_worker(struct node_session *s, unsigned at)
 	w->process.pidfd = -1;
 	w->calls = w->few;
 	w->room = sizeof w->few / sizeof w->few[0];
-	list_init(&w->free);
+	list_init(&w->spare);
 	list_init(&w->look);
 	e->sessions.workers[i] = s->workers[at] = w;
 	e->sessions.n_used++;

@@ -102,7 +102,7 @@ struct feed_group {
 	struct list some;   /* workers with functions, and room for more */
 };
 
-/* What feed.c knows, so that a function finds a free worker among many.  Loop
+/* What groups.c knows, so that a function finds a free worker among many.  Loop
    thread only. */
 struct feeding {
 	struct list groups;
@@ -222,6 +222,16 @@ void evc__session_chunks_drop(struct node_session *s);
 /* ---- feed.c ---- */
 
 void evc__redis_feed(struct redis_engine *e);
+
+/* ---- groups.c ---- */
+
+/* Functions and definitions may be sent to the worker. */
+static inline bool
+remote_worker_is_fed(const struct remote_worker *w)
+{
+	return w->up && !w->fenced && !w->session->ending &&
+	       !w->session->left_told;
+}
 /* The session's workers join those with the same names, and leave them. */
 void evc__feed_join(struct node_session *s, uint64_t names);
 void evc__feed_part(struct node_session *s);

@@ -174,7 +174,7 @@ evc__remote_worker_gone(struct remote_worker *w, const char *why, unsigned how)
 	w->up = false;
 	e->sessions.n_up--;
 	w->n = 0;
-	list_remove(&w->free);
+	list_remove(&w->spare);
 	list_remove(&w->look);
 	evc__watched_stop(&w->process);
 	e->sink->gone(e->core, w->index, why, how);

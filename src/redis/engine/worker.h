@@ -37,8 +37,8 @@ struct remote_worker {
 	unsigned first, n; /* place of the oldest call, and number of calls */
 	struct sent_call few[2]; /* enough for a worker whose functions are not
 				    quick: there may be many workers */
-	/* ---- feed.c ---- */
-	struct list free; /* in feed_group.idle or .some; empty: in none */
+	/* ---- groups.c ---- */
+	struct list spare; /* in feed_group.idle or .some; empty: in none */
 	struct list look; /* in feeding.looks; empty: not there */
 	uint64_t tried;   /* feeding.serial when the worker was last given
 			     nothing */
