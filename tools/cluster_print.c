@@ -134,6 +134,17 @@ print_node(const struct node *n)
 		print_worker(&n->workers[i]);
 }
 
+/* The coordinator names some nodes and counts all. */
+static unsigned
+nodes_more(const struct status *st)
+{
+	char *all = line_of(st->state, "nodes");
+	unsigned long n = all != NULL ? strtoul(all, NULL, 10) : 0;
+
+	free(all);
+	return n > st->n_nodes && n < 1000000 ? (unsigned)n - st->n_nodes : 0;
+}
+
 void
 status_print(const struct server *s, const struct status *st)
 {
@@ -174,6 +185,8 @@ status_print(const struct server *s, const struct status *st)
 	putchar('\n');
 	for (i = 0; i < st->n_nodes; i++)
 		print_node(&st->nodes[i]);
+	if (nodes_more(st) > 0)
+		printf("%u more nodes are not named\n", nodes_more(st));
 }
 
 /* ---- JSON ---- */
@@ -284,6 +297,7 @@ json_all(struct evc__json *j, const struct server *s, const struct status *st)
 	for (i = 0; i < st->n_nodes; i++)
 		json_node(j, &st->nodes[i]);
 	evc__json_end(j, "]");
+	json_count(j, "nodes_more", nodes_more(st));
 	evc__json_end(j, "}");
 }
 

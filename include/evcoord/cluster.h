@@ -240,7 +240,8 @@ evc_cluster_close(evc_cluster *cluster);
  *
  * Thread:    any, also the cluster's loop, its callbacks and its functions.
  * Ownership: nothing changes hands.
- * Returns:   0; -EVC_INVALID_ARGUMENT for 0 and more than 1024;
+ * Returns:   0; -EVC_INVALID_ARGUMENT for 0 and more than 1024, which are the
+ *            most that threads:// and processes:// have;
  *            -EVC_UNIMPLEMENTED for redis://, where workers come and go by
  *            themselves, and other engines without this operation;
  *            -EVC_CANCELLED after the stop; -EVC_UNAVAILABLE when the engine is

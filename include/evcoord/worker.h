@@ -455,7 +455,8 @@ typedef struct evc_worker_opts {
 	   and starts the workers itself.  NULL: the process has to be started
 	   by a cluster. */
 	const char *uri;
-	unsigned n_workers; /* of a node, 1024 at most; 0: as many as there are
+	unsigned n_workers; /* of a node, 1024 at most, and of all nodes of a
+			       cluster 100,000; 0: as many as there are
 			       processors */
 	double grace;       /* of a node: seconds for functions that run at its
 			       stop; 0: 10, EVC_NO_GRACE: none */
