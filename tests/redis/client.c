@@ -430,7 +430,7 @@ START_TEST(a_user_without_script_load)
 
 	rs_option(&w.s, "user default off");
 	rs_option(&w.s, "user joe on >secret " LEAST
-			" +pttl +pexpire +del +exists +xadd +hget +hset"
+			" +pttl +pexpire +del +exists +mget +xadd +hget +hset"
 			" +hsetnx +hdel +hlen +hincrby +type +unlink");
 	snprintf(w.s.password, sizeof(w.s.password), "x");
 	world_open(&w);

@@ -443,8 +443,9 @@ struct evc_engine_ops {
 	   each worker, on the engine's loop, if env->ranks was set.  NULL: no
 	   node uses this engine for its workers. */
 	void (*rank)(evc_engine *engine, unsigned worker, unsigned index);
-	/* There should be n workers from now on, 1 to 1,024 (an engine that
-	   cannot be resized may have more); the cluster has announced them to itself.  Start those that are missing.  Those from
+	/* There should be n workers from now on, 1 to 1,024 (engines that
+	   cannot be resized may have more); the cluster has announced them to
+	   itself.  Start those that are missing.  Those from
 	   number n on still take, but get functions for them alone; each asks
 	   sink->leave when a take has given nothing and nothing runs, or when
 	   the worker is down or was never started.  The latest call counts.
