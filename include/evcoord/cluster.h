@@ -786,14 +786,14 @@ evc_vector_set(evc_cluster *cluster, const char *name,
 	       const evc_elements *elements);
 
 /*
- * Add to elements of a vector, all of them or none.  A place that comes twice
- * in elements->at is added to twice.
+ * Add to elements of a vector, all of them or none.  A place coming twice in
+ * elements->at is added to twice.
  *
  * Thread:    any.
  * Ownership: name and elements are copied.
- * Returns:   0; -EVC_INVALID_ARGUMENT, also for a number that is not finite,
- *            for a sum that would not be, for a variable that is no vector, and
- *            for a place where the vector has no element; -EVC_OUT_OF_RANGE for
+ * Returns:   0; -EVC_INVALID_ARGUMENT, also for a number or a sum that is not
+ *            finite, for a variable of another type, and for a place where the
+ *            vector has no element; -EVC_OUT_OF_RANGE for
  *            a place where no vector has one; -EVC_RESOURCE_EXHAUSTED.
  * Since:     0.2
  */
@@ -802,14 +802,14 @@ evc_vector_add(evc_cluster *cluster, const char *name,
 	       const evc_elements *elements);
 
 /*
- * Read elements of a vector: a range, or those at ret_elements->at, where a place
- * may come twice, all at one moment.
+ * Read elements of a vector, all at one moment: a range, or those at
+ * ret_elements->at, where a place may come twice.
  *
  * Thread:    any.
  * Ownership: the numbers are copied to where *ret_elements says.
- * Returns:   0; -EVC_NOT_FOUND; -EVC_INVALID_ARGUMENT, also for a variable that
- *            is no vector; -EVC_OUT_OF_RANGE when the vector has no element at
- *            one of the places, and nothing is copied; -EVC_RESOURCE_EXHAUSTED.
+ * Returns:   0; -EVC_NOT_FOUND; -EVC_INVALID_ARGUMENT, also for a variable of
+ *            another type; -EVC_OUT_OF_RANGE when the vector has no element at
+ *            some of the places, and nothing is copied; -EVC_RESOURCE_EXHAUSTED.
  * Since:     0.2
  */
 EVC_API evc_status

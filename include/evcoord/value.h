@@ -67,8 +67,8 @@ typedef struct evc_value {
 /*
  * Elements of a vector, in the program's memory: n numbers, doubles or floats.
  * A vector is a value of many numbers that stand side by side as bytes; it may
- * be an argument, a result, a part of other values, or a variable, whose
- * elements are then read and added to in their places (evc_vector_add).
+ * be an argument, a result, a part of other values, or a variable: then its
+ * elements are read and added to in their places (evc_vector_add).
  * A double becomes a float, and back, wherever the two kinds meet.
  */
 typedef struct evc_elements {
@@ -226,7 +226,7 @@ evc_value_next(const evc_value *value, size_t *at, evc_value *ret_key,
  * Thread:    any.
  * Ownership: the numbers are copied to to->doubles or to->floats.
  * Returns:   0; -EVC_INVALID_ARGUMENT when the value is no vector, or `to` is
- *            wrong; -EVC_OUT_OF_RANGE when the vector has no element at one of
+ *            wrong; -EVC_OUT_OF_RANGE when the vector has no element at some of
  *            the places, and nothing is copied.
  * Since:     0.2
  */

@@ -287,7 +287,7 @@ evc_exec_variable_compare_set(evc_exec *x, const char *name,
 			      const evc_value *expected,
 			      const evc_value *value);
 
-/* ---- the cluster's variables that are vectors ---- */
+/* ---- vectors among the variables ---- */
 
 /*
  * Set a variable to a vector: all its elements, in their order.  The vector has
@@ -305,18 +305,18 @@ evc_exec_vector_set(evc_exec *x, const char *name,
 		    const evc_elements *elements);
 
 /*
- * Add to elements of a vector, all of them or none.  A place that comes twice
- * in elements->at is added to twice.  As evc_exec_variable_add without ret_now:
+ * Add to elements of a vector, all of them or none.  A place coming twice in
+ * elements->at is added to twice.  As evc_exec_variable_add without ret_now:
  * in a transactional function the addition reads nothing, and is made when the
  * function has succeeded; if the addition is impossible then, the function has
  * failed with EVC_INVALID_ARGUMENT.
  *
  * Thread:    the function's.
  * Ownership: name and elements are copied.
- * Returns:   0; -EVC_INVALID_ARGUMENT, also for a number that is not finite,
- *            for a sum that would not be, for a variable that is no vector, and
- *            for a place where the vector has no element;
- *            -EVC_OUT_OF_RANGE for a place where no vector has one; else as
+ * Returns:   0; -EVC_INVALID_ARGUMENT, also for a number or a sum that is not
+ *            finite, for a variable of another type, and for a place where the
+ *            vector has no element;
+ *            -EVC_OUT_OF_RANGE for a place beyond every vector; else as
  *            evc_exec_variable_set.
  * Since:     0.2
  */
@@ -331,9 +331,9 @@ evc_exec_vector_add(evc_exec *x, const char *name,
  *
  * Thread:    the function's.
  * Ownership: the numbers are copied to where *ret_elements says.
- * Returns:   0; -EVC_NOT_FOUND; -EVC_INVALID_ARGUMENT, also for a variable that
- *            is no vector; -EVC_OUT_OF_RANGE when the vector has no element at
- *            one of the places, and nothing is copied; else as
+ * Returns:   0; -EVC_NOT_FOUND; -EVC_INVALID_ARGUMENT, also for a variable of
+ *            another type; -EVC_OUT_OF_RANGE when the vector has no element at
+ *            some of the places, and nothing is copied; else as
  *            evc_exec_variable_get.
  * Since:     0.2
  */

@@ -361,7 +361,7 @@ evc__patch_get(const struct patch *p, const struct vector *of,
 	return 0;
 }
 
-/* What the patch adds at a place; its places grow. */
+/* The patch's number for a place; its places grow. */
 static bool
 addend_at(const struct patch *p, size_t place, double *ret)
 {

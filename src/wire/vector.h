@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Vectors: values whose bytes are numbers side by side, and patches: places in
+ * Vectors: values made of numbers side by side, and patches: places in
  * a vector, perhaps with numbers to be added there.
  *
  * A vector is an extension, EXT_DOUBLES or EXT_FLOATS.  A patch is binary data:
@@ -117,8 +117,7 @@ bool evc__vector_look(const evc_value *v, struct vector *ret);
 /* Write the head of a vector. Returns its bytes. */
 size_t evc__vector_head(unsigned char to[static VECTOR_HEAD_MOST],
 			unsigned width, size_t n);
-/* An empty vector's room: a value with a head, whose numbers are not
-   written. NULL in *ret: no memory. */
+/* An empty vector's room: a value with a head, and room for the numbers. */
 evc_status evc__vector_room(unsigned width, size_t n, evc_value *ret,
 			    unsigned char **ret_at);
 
@@ -137,7 +136,7 @@ evc_status evc__elements_fill(const evc_elements *e, const evc_value *v);
    places grow, and each of them comes once.  Refused: a number is not
    finite. */
 evc_status evc__patch_make(const evc_elements *e, bool adds, evc_value *ret);
-/* The patch that asks for the size. */
+/* The patch to ask for the size. */
 evc_value evc__patch_of_size(void);
 /* Read a patch of any origin.  adds: it has to have numbers, finite ones, at
    places that grow; else it has none. */
@@ -154,8 +153,8 @@ void evc__patch_undo(const struct patch *p, const struct vector *to,
    for the size. -EVC_OUT_OF_RANGE */
 evc_status evc__patch_get(const struct patch *p, const struct vector *of,
 			  const char *name, evc_value *ret);
-/* Add to elements that were read what the patch adds to these places; width:
-   of the numbers of the vector. */
+/* Add a patch to elements which were read at these places; width: of the
+   vector's numbers. */
 void evc__patch_overlay(const struct patch *p, const evc_elements *e,
 			unsigned width);
 

@@ -76,6 +76,8 @@ never_variable(const char *name, const evc_value *value, void *arg)
 	return false;
 }
 
+#define ONE_ELEMENT ((evc_elements){ .doubles = &w->now, .n = 1 })
+
 #define VALUES(X) \
 	X(evc_pack, evc_pack(&w->answer, "[ii]", 1, 2) == 0 && \
 		    (w->runs == NULL || \
@@ -89,6 +91,7 @@ never_variable(const char *name, const evc_value *value, void *arg)
 	X(evc_value_at, evc_value_at(&w->args, 0, &w->answer) == 0) \
 	X(evc_value_next, (w->at = 0, evc_value_next(&w->args, &w->at, NULL, \
 						     &w->answer))) \
+	X(evc_value_elements, evc_value_elements(&w->args, &ONE_ELEMENT) < 0) \
 	X(evc_value_print, evc_value_print(&w->args, w->text, 100) > 0) \
 	X(evc_worker_is, !evc_worker_is())
 
@@ -149,6 +152,10 @@ never_variable(const char *name, const evc_value *value, void *arg)
 	  REF(evc_variable_number(w->cl, "n", &w->now))) \
 	X(evc_variable_compare_set, \
 	  REF(evc_variable_compare_set(w->cl, "n", NULL, &w->args))) \
+	X(evc_vector_set, REF(evc_vector_set(w->cl, "v", &ONE_ELEMENT))) \
+	X(evc_vector_add, REF(evc_vector_add(w->cl, "v", &ONE_ELEMENT))) \
+	X(evc_vector_get, REF(evc_vector_get(w->cl, "v", &ONE_ELEMENT))) \
+	X(evc_vector_size, REF(evc_vector_size(w->cl, "v", &w->at))) \
 	X(evc_variable_each, \
 	  REF(evc_variable_each(w->cl, never_variable, NULL))) \
 	X(evc_cluster_save, REF(evc_cluster_save(w->cl, "/dev/null/no"))) \
@@ -186,6 +193,11 @@ never_variable(const char *name, const evc_value *value, void *arg)
 	  REF(evc_exec_variable_number(w->x, "n", &w->now))) \
 	X(evc_exec_variable_get_loose, \
 	  REF(evc_exec_variable_get_loose(w->x, "n", &w->answer))) \
+	X(evc_exec_vector_set, REF(evc_exec_vector_set(w->x, "v", &ONE_ELEMENT))) \
+	X(evc_exec_vector_add, REF(evc_exec_vector_add(w->x, "v", &ONE_ELEMENT))) \
+	X(evc_exec_vector_get, REF(evc_exec_vector_get(w->x, "v", &ONE_ELEMENT))) \
+	X(evc_exec_vector_get_loose, REF(evc_exec_vector_get_loose(w->x, "v", &ONE_ELEMENT))) \
+	X(evc_exec_vector_size, REF(evc_exec_vector_size(w->x, "v", &w->at))) \
 	X(evc_exec_variable_compare_set, \
 	  REF(evc_exec_variable_compare_set(w->x, "n", NULL, \
 					    evc_exec_args(w->x)))) \

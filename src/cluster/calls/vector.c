@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The program's calls for variables that are vectors.
+ * The program's calls for vectors among the variables.
  * Called by: the program.
  * Locks: none here; variables.lock in cluster/variables.
  */
@@ -23,7 +23,7 @@ evc_vector_set(evc_cluster *cluster, const char *name,
 	return st;
 }
 
-/* Make the patch of the elements, and do the operation with it. */
+/* Do the operation with the patch of the elements. */
 static evc_status
 perform_patch(evc_cluster *cl, unsigned op, const char *name,
 	      const evc_elements *e, evc_value *ret)

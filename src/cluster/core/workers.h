@@ -104,7 +104,7 @@ cluster_worker_at(const struct workers *w, unsigned i)
 	return i < w->n ? w->all[i] : NULL;
 }
 
-/* The state that the program is told. */
+/* The state for the program. */
 static inline unsigned
 worker_told_state(const struct cluster_worker *w)
 {

@@ -246,7 +246,7 @@ void evc__link_close(struct link *l);
 void evc__link_flush(struct link *l);
 /* Read once, or to the end; the bytes go to p->hear. */
 void evc__link_read(struct link *l, bool to_the_end);
-/* Hear the bytes that were read and had to wait for an answer. */
+/* Hear the bytes read before, which had to wait for an answer. */
 void evc__link_hear_rest(struct link *l);
 
 /* ---- output.c ---- */

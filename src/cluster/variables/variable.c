@@ -185,7 +185,7 @@ compare_set(struct variables *v, const evc_engine_update *u, struct held *ret)
 	return set_value(v, u->name, &u->value, ret);
 }
 
-/* false: there is no such variable, or it is no vector. */
+/* false: there is no such vector. */
 static bool
 find_vector(struct variables *v, const char *name, struct variable **ret,
 	    struct vector *ret_vector)

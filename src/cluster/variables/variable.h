@@ -14,7 +14,7 @@
 #include "base/table.h"
 
 #define VARIABLE_NAME_MOST 255
-#define VARIABLE_NAME_NOT 0x01 /* first byte of names that engines use */
+#define VARIABLE_NAME_NOT 0x01 /* first byte of the engines' own names */
 
 struct variables {
 	pthread_mutex_t lock;
@@ -59,7 +59,7 @@ evc_status evc__variable_missing(const char *name);
 evc_status evc__variable_no_place(void);
 evc_status evc__variable_no_number(const char *name);
 evc_status evc__variable_no_vector(const char *name);
-/* The sum of two numbers for this variable: refused if it is not finite. */
+/* The sum of two numbers for this variable: refused unless finite. */
 evc_status evc__variable_sum(const char *name, double a, double b, double *ret);
 /* A comparison has failed: -EVC_ABORTED. */
 evc_status evc__variable_is_other(const char *name);

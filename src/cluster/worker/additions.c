@@ -108,7 +108,7 @@ put_notes(struct worker_process *p)
 	drop_notes(a);
 }
 
-/* ---- the thread that sends what has waited ---- */
+/* ---- the thread that sends late ---- */
 
 /* The bell's state after a look.  *seen: the group of notes that was there at
    the last look. */

@@ -218,13 +218,13 @@ void evc__worker_ring(void *w);
 /* How a function reads. */
 typedef evc_status read_fn(const evc_exec *x, const char *name, evc_value *ret);
 
-/* 0, or refused: nothing that a function can do to a variable. */
+/* 0, or refused: no operation of a function on a variable. */
 evc_status evc__exec_check_update(const evc_exec *x,
 				  const evc_engine_update *u);
-/* Do it at once, noting nothing. */
+/* An operation at once, without a note. */
 evc_status evc__exec_ask(const evc_exec *x, const evc_engine_update *u,
 			 double *ret_now, evc_value *ret_value);
-/* Read a variable as it is elsewhere, and note it. */
+/* Read a variable elsewhere, and note the value. */
 evc_status evc__exec_read(const evc_exec *x, const char *name, evc_value *ret);
 evc_status evc__exec_set_noted(evc_exec *x, const char *name,
 			       const evc_value *value);
@@ -254,7 +254,7 @@ void evc__transaction_destroy(struct worker *w);
 
 /* ---- exec_add.c ---- */
 
-/* An addition of a plain function that wants no sum: 0, or refused. */
+/* An addition of a plain function without a sum: 0, or refused. */
 evc_status evc__exec_add_loosely(const evc_exec *x,
 				 const evc_engine_update *u);
 /* The plain function has ended: its additions are made, or in *ret.  The text,

@@ -18,7 +18,7 @@ check_elements(const evc_exec *x, const char *call, const evc_elements *e)
 	return evc__elements_check(e, false);
 }
 
-/* The vector that the function itself has set. false: it is no vector. */
+/* The vector set by the function itself. false: none. */
 static bool
 look_at_set(const struct pending *p, struct vector *ret)
 {
@@ -74,7 +74,7 @@ read_places(const evc_exec *x, const evc_engine_update *u, bool loose,
 	return x->transactional && !loose ? note_places(x, u, st, ret) : st;
 }
 
-/* Add what the function itself has added so far. */
+/* Add the function's own additions so far. */
 static evc_status
 overlay_own(const evc_exec *x, const char *name, const evc_elements *e,
 	    unsigned width)

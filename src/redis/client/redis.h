@@ -202,7 +202,7 @@ bool evc__reply_is_error(const redisReply *r, const char *prefix);
 
 /* Add the arguments of an operation of SCRIPT_VARIABLE from seq on.  u has to
    stay until the script is sent. */
-/* 0, or refused: nothing that the scripts can do. */
+/* 0, or refused: no operation of the scripts. */
 evc_status evc__operation_check(const evc_engine_update *u);
 /* The patch of an operation on a vector, as the scripts read it; of no bytes for
    a wrong patch. */
