@@ -16,7 +16,8 @@
    busy for a few milliseconds at most. */
 #define DEALS_MOST 512
 #define DEALS_BYTES ((size_t)1 << 20)
-#define DEALS_UPDATES 1024 /* of all; a deal with more is alone */
+#define DEALS_COST 1024 /* of all (evc__operation_cost); a deal with more is
+			   alone */
 
 /* ---- batches ---- */
 
@@ -94,7 +95,7 @@ evc__node_deals_free(struct event_batch *batch)
 		free_deal(d);
 	}
 	batch->last_deal = NULL;
-	batch->n_deals = batch->n_updates = 0;
+	batch->n_deals = batch->cost = 0;
 	batch->n_bytes = 0;
 }
 
@@ -154,8 +155,10 @@ new_deal(const struct local_worker *w, const struct frame_result *f)
 	bare.r.n_updates = 0;
 	fine = put_about(&d->frame, d->worker, d->number) &&
 	       evc__frame_put_result(&d->frame, UINT32_MAX, &bare) == 0;
-	for (i = 0; fine && i < f->r.n_updates; i++)
+	for (i = 0; fine && i < f->r.n_updates; i++) {
+		d->cost += evc__operation_cost(&f->r.updates[i]);
 		fine = put_update(d, &f->r.updates[i]);
+	}
 	d->n_updates = f->r.n_updates;
 	if (fine)
 		return d;
@@ -171,7 +174,7 @@ has_room_for_deal(const struct event_batch *batch, const struct deal *more)
 	return batch->seq == 0 && batch->n_deals < DEALS_MOST &&
 	       batch->frames.n + batch->n_bytes < DEALS_BYTES &&
 	       (batch->deals == NULL ||
-		batch->n_updates + more->n_updates <= DEALS_UPDATES);
+		batch->cost + more->cost <= DEALS_COST);
 }
 
 void
@@ -200,7 +203,7 @@ evc__node_tell_deal(struct local_worker *w, const struct frame_result *f,
 		batch->deals = d;
 	batch->last_deal = d;
 	batch->n_deals++;
-	batch->n_updates += d->n_updates;
+	batch->cost += d->cost;
 	batch->n_bytes += d->frame.n + d->updates.n;
 	w->n_deals++;
 }

@@ -20,7 +20,7 @@ struct deal {
 	struct bytes updates; /* for each update: op, name and value, as
 				 bytes */
 	struct bytes lengths; /* for each of those words: a size_t */
-	unsigned n_updates;
+	unsigned n_updates, cost; /* cost: their work for the server */
 	bool succeeded;  /* else there are reads alone */
 	bool plain;      /* the function does not count as a transaction */
 };
@@ -36,7 +36,7 @@ struct event_batch {
 	struct bytes frames;
 	uint64_t at; /* worker and start that the last frames are about */
 	struct deal *deals, *last_deal; /* NULL: the frames are all */
-	unsigned n_deals, n_updates;
+	unsigned n_deals, cost;
 	size_t n_bytes; /* of the deals */
 };
 
