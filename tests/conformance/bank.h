@@ -3,7 +3,7 @@
  * Transactions that others overtake, for the chaos tests: a bank whose accounts
  * begin without a variable each.  Transfers move money, audits look at all of it,
  * visitors must find nobody of their name, and two counters are read and set
- * again.  However often functions are run again, the sum is exact, and each
+ * again.  Money moves in a vector, too.  However often functions are run again, the sum is exact, and each
  * counter has as many steps as functions.
  *
  * A kind more is a function, a row of bank_kinds, and a line in bank_one and
@@ -20,10 +20,12 @@ enum bank_kind {
 	BANK_TICKET,
 	BANK_STEP,
 	BANK_VISIT,
+	BANK_VECTOR,
 	BANK_KINDS
 };
 
-enum { BANK_ACCOUNTS = 20 };
+/* The last element of the vector counts its functions. */
+enum { BANK_ACCOUNTS = 20, BANK_ELEMENTS = 1000 };
 
 struct bank {
 	uint64_t n[BANK_KINDS]; /* scheduled, all of which have to succeed */
@@ -157,12 +159,62 @@ fn_bank_visit(evc_exec *x, void *arg)
 	return 0;
 }
 
+static MAYBE_UNUSED double
+bank_sum(const double *all)
+{
+	double sum = 0;
+	int i;
+
+	for (i = 0; i < BANK_ELEMENTS - 1; i++)
+		sum += all[i];
+	return sum;
+}
+
+/* [from, to, amount]: makes the vector, if there is none; now and then an audit,
+   too */
+static MAYBE_UNUSED evc_status
+fn_bank_vector(evc_exec *x, void *arg)
+{
+	double all[BANK_ELEMENTS] = { 0 }, by[3] = { 0, 0, 1 };
+	evc_elements e = { .doubles = all, .n = BANK_ELEMENTS };
+	uint32_t at[3] = { 0, 0, BANK_ELEMENTS - 1 };
+	int from, to, amount;
+	evc_status st;
+	size_t n;
+
+	(void)arg;
+	if (evc_exec_unpack(x, "[iii]", &from, &to, &amount) < 0)
+		return bank_failed(x);
+	st = evc_exec_vector_size(x, "bank.vector", &n);
+	if (st == -EVC_NOT_FOUND)
+		st = evc_exec_vector_set(x, "bank.vector", &e);
+	if (st < 0)
+		return bank_failed(x);
+	at[0] = (uint32_t)from * 40;
+	at[1] = (uint32_t)to * 40 + 1;
+	by[0] = -amount;
+	by[1] = amount;
+	if (evc_exec_vector_add(x, "bank.vector",
+				&(evc_elements){ .doubles = by, .n = 3,
+						 .at = at }) < 0)
+		return bank_failed(x);
+	if (amount % 10 != 0)
+		return 0;
+	if (evc_exec_vector_get(x, "bank.vector", &e) < 0)
+		return bank_failed(x);
+	return bank_sum(all) == 0 ? 0 :
+				    evc_exec_fail(x, EVC_DATA_LOSS,
+						  "the vector's sum is %.0f",
+						  bank_sum(all));
+}
+
 #define BANK_FUNCTIONS \
 	{ .name = "bank transfer", .fn = fn_bank_transfer }, \
 	{ .name = "bank audit", .fn = fn_bank_audit }, \
 	{ .name = "bank ticket", .fn = fn_bank_ticket }, \
 	{ .name = "bank step", .fn = fn_bank_step }, \
-	{ .name = "bank visit", .fn = fn_bank_visit }
+	{ .name = "bank visit", .fn = fn_bank_visit }, \
+	{ .name = "bank vector", .fn = fn_bank_vector }
 
 /* ---- the program ---- */
 
@@ -175,6 +227,7 @@ static const struct {
 	[BANK_TICKET] = { "bank ticket", 2 },
 	[BANK_STEP] = { "bank step", 2 },
 	[BANK_VISIT] = { "bank visit", 1 },
+	[BANK_VECTOR] = { "bank vector", 4 },
 };
 
 /* Schedule any of them. */
@@ -194,7 +247,7 @@ bank_one(struct bank *b, unsigned *seed)
 	at = (unsigned)rand_r(seed) % sum;
 	for (k = 0; at >= bank_kinds[k].weight; k++)
 		at -= bank_kinds[k].weight;
-	if (k == BANK_TRANSFER)
+	if (k == BANK_TRANSFER || k == BANK_VECTOR)
 		st = evc_schedule_pack(on.cl, bank_kinds[k].name, &o, &r,
 				       "[iii]", from, to, amount);
 	else if (k == BANK_VISIT)
@@ -222,10 +275,18 @@ bank_has(const char *name, uint64_t n)
 static MAYBE_UNUSED void
 bank_check(const struct bank *b)
 {
-	double n, sum = 0;
+	double all[BANK_ELEMENTS], n, sum = 0;
+	evc_elements e = { .doubles = all, .n = BANK_ELEMENTS };
 	char name[32];
 	int i;
 
+	if (b->n[BANK_VECTOR] > 0) {
+		OK(evc_vector_get(on.cl, "bank.vector", &e));
+		ck_assert_msg(bank_sum(all) == 0, "the vector's sum is %.0f",
+			      bank_sum(all));
+		ck_assert(all[BANK_ELEMENTS - 1] ==
+			  (double)b->n[BANK_VECTOR]);
+	}
 	for (i = 0; i < BANK_ACCOUNTS; i++) {
 		bank_account(i, name);
 		OK(evc_variable_number(on.cl, name, &n));
