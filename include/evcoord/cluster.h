@@ -809,7 +809,7 @@ evc_vector_add(evc_cluster *cluster, const char *name,
  * Ownership: the numbers are copied to where *ret_elements says.
  * Returns:   0; -EVC_NOT_FOUND; -EVC_INVALID_ARGUMENT, also for a variable of
  *            another type; -EVC_OUT_OF_RANGE when the vector has no element at
- *            some of the places, and nothing is copied; -EVC_RESOURCE_EXHAUSTED.
+ *            some place, and nothing is copied; -EVC_RESOURCE_EXHAUSTED.
  * Since:     0.2
  */
 EVC_API evc_status

@@ -543,7 +543,9 @@ swing(evc_cluster *cl, const evc_cluster_worker_info *w, void *arg)
 	if (!s->on)
 		return;
 	s->n++;
-	if (w->state == EVC_WORKER_LEAVING)
+	/* A worker that is told to be up may be gone by now: then its end is
+	   what goes on. */
+	if (w->state == EVC_WORKER_LEAVING || w->state == EVC_WORKER_GONE)
 		OK(evc_cluster_resize(cl, 4));
 	else if (w->state == EVC_WORKER_UP)
 		OK(evc_cluster_resize(cl, 2));

@@ -6,7 +6,7 @@
 # and the public headers; wire and engine belong to cluster and to redis.  The
 # name of a static function says what the function does without its file's name:
 # so few files take the same name.
-names_most=7
+names_most=6
 . "$(dirname "$0")/common.sh"
 need src/base src/core src/cluster src/redis include/evcoord.h
 

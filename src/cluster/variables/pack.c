@@ -169,7 +169,8 @@ read_entry(const evc_value *key, const evc_value *element, const char **ret_name
 	if (st < 0)
 		return st;
 	ret->data = bytes;
-	return *ret_n > 0 && memchr(*ret_name, 0, *ret_n) == NULL ?
+	return *ret_n > 0 && (*ret_name)[0] != VARIABLE_NAME_NOT &&
+			       memchr(*ret_name, 0, *ret_n) == NULL ?
 		       0 :
 		       no_such_name();
 }
