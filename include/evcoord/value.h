@@ -74,7 +74,8 @@ typedef struct evc_value {
 typedef struct evc_elements {
 	double *doubles;    /* the numbers here, and floats is NULL; calls that
 			       set or add write nothing here */
-	float *floats;      /* or here, and doubles is NULL */
+	float *floats;      /* or here, and doubles is NULL; with n = 0 both may
+			       be NULL */
 	size_t n;           /* how many */
 	size_t from;        /* the place of the first in the vector, 0 ...: the
 			       others follow */

@@ -147,6 +147,10 @@ evc_value_at(const evc_value *value, size_t index, evc_value *ret_element)
 	if (st != 0)
 		return st;
 	(void)evc__head(value_begin(value), value_size(value), &h);
+	if (h.type == EVC_VALUE_VECTOR)
+		return evc_refuse(-EVC_INVALID_ARGUMENT,
+				  "elements of a vector are read by "
+				  "evc_value_elements");
 	if (!has_elements(&h))
 		return evc_refuse(-EVC_INVALID_ARGUMENT,
 				  "%s has no elements", evc__type_text(h.type));

@@ -71,7 +71,8 @@ evc__elements_check(const evc_elements *e, bool whole)
 	if (e == NULL)
 		return evc_refuse(-EVC_INVALID_ARGUMENT,
 				  "there are no elements");
-	if ((e->doubles == NULL) == (e->floats == NULL))
+	if (e->doubles != NULL ? e->floats != NULL :
+				 e->floats == NULL && e->n > 0)
 		return evc_refuse(-EVC_INVALID_ARGUMENT,
 				  "elements are doubles or floats: one of the "
 				  "two is NULL");
@@ -82,10 +83,13 @@ evc__elements_check(const evc_elements *e, bool whole)
 	if (whole && (e->at != NULL || e->from != 0))
 		return evc_refuse(-EVC_INVALID_ARGUMENT,
 				  "a whole vector has neither `at` nor `from`");
+	if (whole && e->n > UINT32_MAX)
+		return evc_refuse(-EVC_RESOURCE_EXHAUSTED,
+				  "a vector of 4 GiB or more");
 	if (e->n > UINT32_MAX || e->from > UINT32_MAX - e->n)
 		return evc_refuse(-EVC_OUT_OF_RANGE,
-				  "no vector has an element %zu",
-				  e->from + e->n - 1);
+				  "no vector has %zu elements from %zu on",
+				  e->n, e->from);
 	return 0;
 }
 

@@ -684,6 +684,16 @@ START_TEST(a_vector_without_all_its_parts)
 	OK(evc_vector_add(on.cl, "bank", &e));
 	OK(evc_vector_set(on.cl, "bank", &e));
 	OK(evc_cluster_save(on.cl, path));
+	/* A size of 2^32 - 1 is believed by nobody: the server would look for
+	   chunks for minutes. */
+	rs_do(rg.server, "HSET {%s}:var bank %b", rg.ns,
+	      "\xc7\x05\x57\x08\xff\xff\xff\xff", (size_t)8);
+	REFUSED(EVC_DATA_LOSS, evc_variable_get(on.cl, "bank", &v));
+	REFUSED(EVC_DATA_LOSS, evc_vector_size(on.cl, "bank", &n));
+	REFUSED(EVC_DATA_LOSS, evc_cluster_save(on.cl, path));
+	OK(evc_vector_set(on.cl, "bank", &e));
+	OK(evc_vector_size(on.cl, "bank", &n));
+	ck_assert_uint_eq(n, 2);
 	unlink(path);
 }
 END_TEST

@@ -188,7 +188,7 @@ enum redis_script {
 	   fails, has no update and no event, so each frame begins with a
 	   FRAME_SLOT of its own.  The same seq gets the same answer.
 	   ok [INDEX WHY]... (results that failed; WHY "": a read does not
-	   hold) | gone | fenced */
+	   hold; "!...": what is kept is damaged) | gone | fenced */
 	SCRIPT_SEND,
 	/* Operations on variables, in their order: KEYS gen OWNER var count seqs
 	   pre; ARGV G OWNER-VALUE, and for each: asker seq op name a b.  OWNER:

@@ -42,10 +42,11 @@
 	"  end " \
 	"  return '\\201' .. struct.pack('>I4', size) .. kind " \
 	"end " \
-	/* A vector has so many bytes in its parts, behind the head. */ \
-	"local function are_whole(parts, size) " \
-	"  for i = 2, #parts do size = size - #parts[i] end " \
-	"  return size == 0 " \
+	/* The bytes of chunk i; nil: it is not as long as the vector says, so the \
+	   vector is damaged, and nobody goes on to look for the rest. */ \
+	"local function chunk_of(get, name, i, width, n) " \
+	"  local bytes = get(chunk(name, i)) " \
+	"  if #bytes == math.min(512, n * width - i * 512) then return bytes end " \
 	"end " \
 	/* The value of a variable, in parts, for strings are dear: the server \
 	   looks at each byte of a new one.  nil: chunks are missing. */ \
@@ -55,9 +56,10 @@
 	"  if not width then return {is} end " \
 	"  local parts = {vector_head(width, n)} " \
 	"  for i = 0, math.ceil(n * width / 512) - 1 do " \
-	"    parts[i + 2] = get(chunk(name, i)) " \
+	"    parts[i + 2] = chunk_of(get, name, i, width, n) " \
+	"    if not parts[i + 2] then return nil end " \
 	"  end " \
-	"  if are_whole(parts, n * width) then return parts end " \
+	"  return parts " \
 	"end " \
 	"local function set_value(get, set, name, bytes) " \
 	"  local was, n = vector_of(get(name)) " \
@@ -69,6 +71,7 @@
 	"  end " \
 	"  for i = math.ceil(size / 512), " \
 	"      was and math.ceil(n * was / 512) - 1 or -1 do " \
+	"    if get(chunk(name, i)) == '' then break end " \
 	"    set(chunk(name, i), '') " \
 	"  end " \
 	"  if width then " \
@@ -90,13 +93,19 @@
 	"  local kind, _, m, from = patch_of(text) " \
 	"  if is == '' then return nil, 'none' end " \
 	"  if not width then return nil, 'vector' end " \
-	"  if kind == 2 then return {cmsgpack.pack(n)} end " \
+	"  if kind == 2 then " \
+	"    if n > 0 and not chunk_of(get, name, math.ceil(n * width / 512) - 1, " \
+	"      width, n) then return nil, 'broken' end " \
+	"    return {cmsgpack.pack(n)} " \
+	"  end " \
 	"  if kind == 0 and from + m > n and m > 0 then return nil, 'place' end " \
 	"  local parts, per = {vector_head(width, m)}, 512 / width " \
 	"  if kind == 0 and m > 0 then " \
 	"    local first, last = from * width, (from + m) * width - 1 " \
 	"    for i = math.floor(first / 512), math.floor(last / 512) do " \
-	"      parts[#parts + 1] = string.sub(get(chunk(name, i)), " \
+	"      local bytes = chunk_of(get, name, i, width, n) " \
+	"      if not bytes then return nil, 'broken' end " \
+	"      parts[#parts + 1] = string.sub(bytes, " \
 	"        math.max(first - i * 512, 0) + 1, last - i * 512 + 1) " \
 	"    end " \
 	"  elseif kind == 1 then " \
@@ -106,12 +115,12 @@
 	"      if place >= n then return nil, 'place' end " \
 	"      local i = math.floor(place / per) " \
 	"      local at = (place - i * per) * width " \
-	"      seen[i] = seen[i] or get(chunk(name, i)) " \
+	"      seen[i] = seen[i] or chunk_of(get, name, i, width, n) " \
+	"      if not seen[i] then return nil, 'broken' end " \
 	"      parts[k + 2] = string.sub(seen[i], at + 1, at + width) " \
 	"    end " \
 	"  end " \
-	"  if are_whole(parts, m * width) then return parts end " \
-	"  return nil, 'broken' " \
+	"  return parts " \
 	"end " \
 	/* nil; or why nothing was added.  The places grow. */ \
 	"local function vector_add(get, set, name, text) " \
@@ -138,10 +147,8 @@
 	"    if c ~= i then " \
 	"      finish() " \
 	"      i, field, parts, upto = c, chunk(name, c), {}, 0 " \
-	"      old = get(field) " \
-	"      if #old ~= math.min(512, n * width - c * 512) then " \
-	"        return 'broken' " \
-	"      end " \
+	"      old = chunk_of(get, name, c, width, n) " \
+	"      if not old then i = nil return 'broken' end " \
 	"    end " \
 	"    local p, step, put = (place - c * per) * width, 1, nil " \
 	"    if kind == 0 and m - k >= 8 and p + 8 * width <= #old then " \

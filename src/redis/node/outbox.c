@@ -310,7 +310,8 @@ fail_one(struct event_batch *batch, const struct deal *d, const char *why)
 
 	if (b != NULL &&
 	    !(why[0] == '\0' ? put_conflict(b, d) :
-				put_failed(b, d, EVC_INVALID_ARGUMENT, why)))
+	      why[0] == '!'  ? put_failed(b, d, EVC_DATA_LOSS, why + 1) :
+			       put_failed(b, d, EVC_INVALID_ARGUMENT, why)))
 		evc__node_no_memory(s);
 }
 
