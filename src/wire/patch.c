@@ -83,22 +83,16 @@ make_room(unsigned kind, unsigned width, size_t n, size_t from, evc_value *ret,
 	return 0;
 }
 
-static double
-number_of(const evc_elements *e, size_t i)
-{
-	return e->doubles != NULL ? e->doubles[i] : (double)e->floats[i];
-}
-
 static evc_status
 check_finite(const evc_elements *e)
 {
 	size_t i;
 
 	for (i = 0; i < e->n; i++)
-		if (!isfinite(number_of(e, i)))
+		if (!isfinite(elements_number(e, i)))
 			return evc_refuse(-EVC_INVALID_ARGUMENT,
 					  "%g is nothing to add to element %zu",
-					  number_of(e, i),
+					  elements_number(e, i),
 					  e->at != NULL ? e->at[i] :
 							  e->from + i);
 	return 0;
@@ -114,7 +108,7 @@ sort_addends(const evc_elements *e, struct addend **ret, size_t *ret_n)
 	if (all == NULL)
 		return no_memory_for_elements();
 	for (i = 0; i < e->n; i++)
-		all[i] = (struct addend){ e->at[i], number_of(e, i) };
+		all[i] = (struct addend){ e->at[i], elements_number(e, i) };
 	sort_by_place(all, all + e->n, e->n);
 	for (i = 0; i < e->n; i++)
 		if (n > 0 && all[n - 1].place == all[i].place)
@@ -171,7 +165,7 @@ evc__patch_make(const evc_elements *e, bool adds, evc_value *ret)
 		if (e->at != NULL)
 			put_le32(at + i * 4, e->at[i]);
 		else if (adds)
-			vector_put(at, width, i, number_of(e, i));
+			vector_put(at, width, i, elements_number(e, i));
 		else
 			break;
 	return st;
@@ -395,7 +389,7 @@ evc__patch_overlay(const struct patch *p, const evc_elements *e, unsigned width)
 	for (i = 0; i < e->n; i++) {
 		if (!addend_at(p, e->at != NULL ? e->at[i] : e->from + i, &by))
 			continue;
-		sum = number_of(e, i) + by;
+		sum = elements_number(e, i) + by;
 		if (width == 4)
 			sum = (double)(float)sum;
 		if (e->doubles != NULL)

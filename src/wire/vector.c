@@ -12,6 +12,8 @@
 #include "base/sync.h"
 #include "wire/head.h"
 
+#define VECTOR_HEAD_MOST 6 /* bytes before the numbers */
+
 /* ---- vectors ---- */
 
 bool
@@ -28,9 +30,10 @@ evc__vector_look(const evc_value *v, struct vector *ret)
 	return true;
 }
 
-size_t
-evc__vector_head(unsigned char to[static VECTOR_HEAD_MOST], unsigned width,
-		 size_t n)
+/* Write the head of a vector. Returns its bytes. */
+static size_t
+put_vector_head(unsigned char to[static VECTOR_HEAD_MOST], unsigned width,
+		size_t n)
 {
 	uint64_t size = (uint64_t)n * width;
 	unsigned wide = size <= UINT8_MAX ? 1 : size <= UINT16_MAX ? 2 : 4;
@@ -52,7 +55,7 @@ evc__vector_room(unsigned width, size_t n, evc_value *ret,
 	if (n > UINT32_MAX / width)
 		return evc_refuse(-EVC_RESOURCE_EXHAUSTED,
 				  "a vector of 4 GiB or more");
-	size = evc__vector_head(head, width, n);
+	size = put_vector_head(head, width, n);
 	p = sync_alloc_bytes(size + n * width);
 	if (p == NULL)
 		return evc_refuse(-EVC_RESOURCE_EXHAUSTED,
@@ -93,12 +96,6 @@ evc__elements_check(const evc_elements *e, bool whole)
 	return 0;
 }
 
-static double
-number_of(const evc_elements *e, size_t i)
-{
-	return e->doubles != NULL ? e->doubles[i] : (double)e->floats[i];
-}
-
 /* Numbers of the machine as they stand in a vector. */
 static void
 put_numbers(unsigned char *to, unsigned width, const evc_elements *e)
@@ -106,7 +103,7 @@ put_numbers(unsigned char *to, unsigned width, const evc_elements *e)
 	size_t i;
 
 	for (i = 0; i < e->n; i++)
-		vector_put(to, width, i, number_of(e, i));
+		vector_put(to, width, i, elements_number(e, i));
 }
 
 evc_status

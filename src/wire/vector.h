@@ -26,8 +26,6 @@
 #include <stdint.h>
 #include <string.h>
 
-#define VECTOR_HEAD_MOST 6 /* bytes before the numbers */
-
 struct vector {
 	unsigned width; /* 8: doubles, 4: floats */
 	size_t n;
@@ -114,14 +112,17 @@ patch_place(const struct patch *p, size_t i)
 
 /* true: the value, which is a sound one, is a vector. */
 bool evc__vector_look(const evc_value *v, struct vector *ret);
-/* Write the head of a vector. Returns its bytes. */
-size_t evc__vector_head(unsigned char to[static VECTOR_HEAD_MOST],
-			unsigned width, size_t n);
 /* An empty vector's room: a value with a head, and room for the numbers. */
 evc_status evc__vector_room(unsigned width, size_t n, evc_value *ret,
 			    unsigned char **ret_at);
 
 /* ---- elements of a program ---- */
+
+static inline double
+elements_number(const evc_elements *e, size_t i)
+{
+	return e->doubles != NULL ? e->doubles[i] : (double)e->floats[i];
+}
 
 /* 0, or refused: these are no elements.  whole: they are to be a vector. */
 evc_status evc__elements_check(const evc_elements *e, bool whole);

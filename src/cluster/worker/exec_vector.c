@@ -9,13 +9,12 @@
 
 #include "wire/vector.h"
 
-static evc_status
-check_elements(const evc_exec *x, const char *call, const evc_elements *e)
+/* What the function itself has done to this variable; NULL: nothing, or it is not
+   transactional. */
+static const struct pending *
+own_note(const evc_exec *x, const char *name)
 {
-	if (x == NULL || e == NULL)
-		return evc_refuse(-EVC_INVALID_ARGUMENT, "%s: there are no %s",
-				  call, x == NULL ? "functions" : "elements");
-	return evc__elements_check(e, false);
+	return x->transactional ? evc__transaction_find(&x->w->tx, name) : NULL;
 }
 
 /* The vector set by the function itself. false: none. */
@@ -52,8 +51,7 @@ static evc_status
 read_places(const evc_exec *x, const evc_engine_update *u, bool loose,
 	    evc_value *ret)
 {
-	const struct pending *p = x->transactional ?
-		evc__transaction_find(&x->w->tx, u->name) : NULL;
+	const struct pending *p = own_note(x, u->name);
 	struct vector of;
 	struct patch places;
 	evc_status st;
@@ -79,8 +77,7 @@ static evc_status
 overlay_own(const evc_exec *x, const char *name, const evc_elements *e,
 	    unsigned width)
 {
-	const struct pending *p = x->transactional ?
-		evc__transaction_find(&x->w->tx, name) : NULL;
+	const struct pending *p = own_note(x, name);
 	const struct vector_note *a = p != NULL ? p->adds : NULL;
 	struct patch patch;
 	evc_status st = 0;
@@ -94,13 +91,13 @@ overlay_own(const evc_exec *x, const char *name, const evc_elements *e,
 }
 
 static evc_status
-get_elements(const evc_exec *x, const char *call, const char *name,
-	     const evc_elements *e, bool loose)
+get_elements(const evc_exec *x, const char *name, const evc_elements *e,
+	     bool loose)
 {
 	evc_engine_update u = { .op = EVC_VARIABLE_VECTOR_GET, .name = name };
 	evc_value places, v = { NULL, 0 };
 	struct vector of;
-	evc_status st = check_elements(x, call, e);
+	evc_status st = evc__elements_check(e, false);
 
 	if (st == 0)
 		st = evc__patch_make(e, false, &places);
@@ -163,7 +160,7 @@ evc_exec_vector_add(evc_exec *x, const char *name, const evc_elements *elements)
 {
 	evc_engine_update u = { .op = EVC_VARIABLE_VECTOR_ADD, .name = name };
 	evc_value patch;
-	evc_status st = check_elements(x, "evc_exec_vector_add", elements);
+	evc_status st = evc__elements_check(elements, false);
 
 	if (st == 0)
 		st = evc__patch_make(elements, true, &patch);
@@ -181,13 +178,13 @@ evc_exec_vector_add(evc_exec *x, const char *name, const evc_elements *elements)
 evc_status
 evc_exec_vector_get(evc_exec *x, const char *name, const evc_elements *to)
 {
-	return get_elements(x, "evc_exec_vector_get", name, to, false);
+	return get_elements(x, name, to, false);
 }
 
 evc_status
 evc_exec_vector_get_loose(evc_exec *x, const char *name, const evc_elements *to)
 {
-	return get_elements(x, "evc_exec_vector_get_loose", name, to, true);
+	return get_elements(x, name, to, true);
 }
 
 evc_status
