@@ -21,11 +21,20 @@ operation_has_patch(const evc_engine_update *u)
 	       u->op == EVC_VARIABLE_VECTOR_READ;
 }
 
+/* How many updates a patch is as much work as, at least one. */
+static unsigned
+patch_cost(const struct patch *p)
+{
+	return 1 + p->n / (p->kind == PATCH_PLACES ? PLACES_COST : RANGE_COST);
+}
+
 evc_status
-evc__operation_check(const evc_engine_update *u)
+evc__operation_check(const evc_engine_update *u, unsigned *ret_cost)
 {
 	struct patch p;
+	evc_status st;
 
+	*ret_cost = 1 + (unsigned)(u->value.size / CHUNK_BYTES);
 	if (u->name == NULL || u->name[0] == '\0')
 		return evc_refuse(-EVC_INVALID_ARGUMENT,
 				  "a variable has to have a name");
@@ -33,35 +42,22 @@ evc__operation_check(const evc_engine_update *u)
 		return evc_refuse(-EVC_INVALID_ARGUMENT,
 				  "variable %s: %g is nothing to add", u->name,
 				  u->by);
-	return operation_has_patch(u) ?
-		       evc__patch_read(&u->value,
-				       u->op == EVC_VARIABLE_VECTOR_ADD, &p) :
-		       0;
+	if (!operation_has_patch(u))
+		return 0;
+	st = evc__patch_read(&u->value, u->op == EVC_VARIABLE_VECTOR_ADD, &p);
+	if (st == 0)
+		*ret_cost = patch_cost(&p);
+	return st;
 }
 
 evc_value
 evc__operation_patch(const evc_engine_update *u)
 {
-	struct patch p;
+	evc_value patch = { NULL, 0 };
 
-	if (evc__patch_read(&u->value, u->op == EVC_VARIABLE_VECTOR_ADD, &p) <
-	    0)
-		return (evc_value){ NULL, 0 };
-	return (evc_value){ p.bytes, p.size };
-}
-
-unsigned
-evc__operation_cost(const evc_engine_update *u)
-{
-	struct patch p;
-	size_t more = u->value.size / CHUNK_BYTES;
-
-	if (operation_has_patch(u) &&
-	    evc__patch_read(&u->value, u->op == EVC_VARIABLE_VECTOR_ADD, &p) ==
-		    0)
-		more = p.n / (p.kind == PATCH_PLACES ? PLACES_COST :
-						       RANGE_COST);
-	return 1 + (unsigned)more;
+	/* The value was checked: it is binary data. */
+	(void)evc_unpack(&u->value, "B", &patch.data, &patch.size);
+	return patch;
 }
 
 void

@@ -202,13 +202,11 @@ bool evc__reply_is_error(const redisReply *r, const char *prefix);
 
 /* Add the arguments of an operation of SCRIPT_VARIABLE from seq on.  u has to
    stay until the script is sent. */
-/* 0, or refused: no operation of the scripts. */
-evc_status evc__operation_check(const evc_engine_update *u);
-/* The patch of an operation on a vector, as the scripts read it; of no bytes for
-   a wrong patch. */
+/* 0, or refused: no operation of the scripts.  *ret_cost: the server's work for
+   the operation, in simple operations. */
+evc_status evc__operation_check(const evc_engine_update *u, unsigned *ret_cost);
+/* The patch of a checked operation on a vector, as the scripts read it. */
 evc_value evc__operation_patch(const evc_engine_update *u);
-/* The server's work for an operation, in simple operations. */
-unsigned evc__operation_cost(const evc_engine_update *u);
 void evc__operation_add(struct redis_args *a, uint64_t seq,
 			const evc_engine_update *u);
 /* The answer to operation i in the answer of SCRIPT_VARIABLE; NULL: there is

@@ -112,6 +112,9 @@ size_t evc__vector_add_field(struct redis_args *a,
 
 /* ---- snapshot.c ---- */
 
+/* Send SCRIPT_ALL; what: "counts". */
+bool evc__snapshot_script(struct redis_engine *e, const char *what,
+			  redis_reply_fn *fn);
 /* Send the next piece, if there is a snapshot to be read. */
 void evc__snapshot_go_on(struct redis_engine *e);
 void evc__snapshot_ask(struct redis_engine *e, evc_engine_question *q);

@@ -43,8 +43,9 @@ take_first(struct snapshots *s)
 
 /* ---- the script ---- */
 
-static bool
-send_script(struct redis_engine *e, const char *what, redis_reply_fn *fn)
+bool
+evc__snapshot_script(struct redis_engine *e, const char *what,
+		     redis_reply_fn *fn)
 {
 	struct redis_args a = { 0 };
 
@@ -80,7 +81,7 @@ drop_left(struct redis_engine *e)
 	struct snapshots *s = &e->snapshots;
 
 	if (s->left && !s->dropping && e->up && e->client != NULL)
-		s->dropping = send_script(e, "drop", on_dropped);
+		s->dropping = evc__snapshot_script(e, "drop", on_dropped);
 }
 
 static void
@@ -350,13 +351,13 @@ send_step(struct redis_engine *e)
 	case SNAPSHOT_BEGIN:
 		/* A late script finds a greater number. */
 		e->snapshots.number++;
-		return send_script(e, "begin", on_begin);
+		return evc__snapshot_script(e, "begin", on_begin);
 	case SNAPSHOT_SCAN:
 		return send_piece(e, "var");
 	case SNAPSHOT_PRE:
 		return send_piece(e, "pre");
 	default:
-		return send_script(e, "end", on_end);
+		return evc__snapshot_script(e, "end", on_end);
 	}
 }
 

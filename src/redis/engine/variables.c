@@ -154,24 +154,6 @@ on_loaded(const redisReply *r, void *arg)
 /* ---- sending ---- */
 
 static bool
-send_counts(struct redis_engine *e)
-{
-	struct redis_args a = { 0 };
-
-	evc__args_key(&a, &e->address, "gen");
-	evc__args_key(&a, &e->address, "coord");
-	evc__args_key(&a, &e->address, "var");
-	evc__args_key(&a, &e->address, "count");
-	evc__args_key(&a, &e->address, "pre");
-	evc__redis_own_key(e, &a, "seqs");
-	evc__args_text(&a, e->lock.g_text);
-	evc__args_text(&a, e->id);
-	evc__args_text(&a, "counts");
-	evc__args_text(&a, "");
-	return evc__redis_script(e->client, SCRIPT_ALL, 6, on_answer, e, &a);
-}
-
-static bool
 send_question(struct redis_engine *e, const evc_engine_question *q)
 {
 	struct redis_args a = { 0 };
@@ -179,7 +161,7 @@ send_question(struct redis_engine *e, const evc_engine_question *q)
 	if (q->update.op == EVC_VARIABLE_REPLACE)
 		return evc__load_send(e, on_loaded);
 	if (q->update.op == EVC_VARIABLE_COUNTS)
-		return send_counts(e);
+		return evc__snapshot_script(e, "counts", on_answer);
 	evc__args_key(&a, &e->address, "gen");
 	evc__args_key(&a, &e->address, "coord");
 	evc__args_key(&a, &e->address, "var");
@@ -197,10 +179,10 @@ send_question(struct redis_engine *e, const evc_engine_question *q)
 static evc_status
 check_question(const evc_engine_question *q)
 {
-	unsigned op = q->update.op;
+	unsigned op = q->update.op, cost;
 
 	if (is_operation(op))
-		return evc__operation_check(&q->update);
+		return evc__operation_check(&q->update, &cost);
 	if (op < EVC_VARIABLE_ALL || op > EVC_VARIABLE_COUNTS)
 		return evc_refuse(-EVC_INVALID_ARGUMENT,
 				  "there is no operation %u of variables", op);

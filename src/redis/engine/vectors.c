@@ -29,6 +29,12 @@ struct vector_read {
 	char name[];
 };
 
+static size_t
+chunks_of(size_t n_bytes)
+{
+	return (n_bytes + CHUNK_BYTES - 1) / CHUNK_BYTES;
+}
+
 static evc_status
 no_memory_for_parts(void)
 {
@@ -140,7 +146,7 @@ damaged(const char *name)
 static evc_status
 place_chunks(const struct vector_read *x, unsigned char *to, size_t n_bytes)
 {
-	size_t n = (n_bytes + CHUNK_BYTES - 1) / CHUNK_BYTES, n_seen = 0, size;
+	size_t n = chunks_of(n_bytes), n_seen = 0, size;
 	const struct chunk_read *c;
 	unsigned char *seen;
 
@@ -175,7 +181,7 @@ give_vector(const struct vector_read *x, evc_engine_question *q,
 	for (c = x->chunks; c != NULL; c = c->next)
 		n_chunks++;
 	/* A size alone takes no memory. */
-	if (n_chunks < (n_bytes + CHUNK_BYTES - 1) / CHUNK_BYTES)
+	if (n_chunks < chunks_of(n_bytes))
 		return damaged(x->name);
 	st = evc__vector_room(x->width, x->n, &entry.value, &at);
 	if (st < 0)
@@ -238,7 +244,7 @@ evc__vector_n_fields(const evc_value *v)
 
 	if (!evc__vector_look(v, &x))
 		return 1;
-	return 1 + (x.n * x.width + CHUNK_BYTES - 1) / CHUNK_BYTES;
+	return 1 + chunks_of(x.n * x.width);
 }
 
 size_t

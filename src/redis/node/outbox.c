@@ -16,7 +16,7 @@
    busy for a few milliseconds at most. */
 #define DEALS_MOST 512
 #define DEALS_BYTES ((size_t)1 << 20)
-#define DEALS_COST 1024 /* of all (evc__operation_cost); a deal with more is
+#define DEALS_COST 1024 /* of all (evc__operation_check); a deal with more is
 			   alone */
 
 /* ---- batches ---- */
@@ -155,10 +155,8 @@ new_deal(const struct local_worker *w, const struct frame_result *f)
 	bare.r.n_updates = 0;
 	fine = put_about(&d->frame, d->worker, d->number) &&
 	       evc__frame_put_result(&d->frame, UINT32_MAX, &bare) == 0;
-	for (i = 0; fine && i < f->r.n_updates; i++) {
-		d->cost += evc__operation_cost(&f->r.updates[i]);
+	for (i = 0; fine && i < f->r.n_updates; i++)
 		fine = put_update(d, &f->r.updates[i]);
-	}
 	d->n_updates = f->r.n_updates;
 	if (fine)
 		return d;
@@ -179,7 +177,7 @@ has_room_for_deal(const struct event_batch *batch, const struct deal *more)
 
 void
 evc__node_tell_deal(struct local_worker *w, const struct frame_result *f,
-		    bool plain)
+		    bool plain, unsigned cost)
 {
 	struct session *s = w->session;
 	struct deal *d = new_deal(w, f);
@@ -190,6 +188,7 @@ evc__node_tell_deal(struct local_worker *w, const struct frame_result *f,
 		return;
 	}
 	d->plain = plain;
+	d->cost = cost;
 	/* A batch of plain frames that was not sent takes the result up. */
 	if (batch == NULL || !has_room_for_deal(batch, d))
 		batch = add_batch(s);

@@ -58,9 +58,10 @@ struct outbox {
 /* The frames of the last batch, to add a frame about this worker; w NULL: about
    the node.  NULL: no memory, and the session ends. */
 struct bytes *evc__node_tell(struct session *s, const struct local_worker *w);
-/* Append the result of a function with updates, or of a transactional one. */
+/* Append the result of a function with updates, or of a transactional one; cost:
+   of its updates, which were checked. */
 void evc__node_tell_deal(struct local_worker *w, const struct frame_result *f,
-			 bool plain);
+			 bool plain, unsigned cost);
 /* true: the last batch has such results, and was not sent yet. */
 bool evc__node_deals_wait(const struct session *s);
 bool evc__node_deals_send(struct event_batch *batch, redis_reply_fn *fn);

@@ -183,7 +183,7 @@ say_result(struct local_worker *w, const struct frame_result *f)
 	bare.r.n_updates = 0;
 	/* A batch of its own would wait for the answer to the one before. */
 	if (bare.r.value.size <= RIDES_MOST && evc__node_deals_wait(s)) {
-		evc__node_tell_deal(w, &bare, true);
+		evc__node_tell_deal(w, &bare, true, 0);
 		return;
 	}
 	b = evc__node_tell(s, w);
@@ -233,23 +233,26 @@ fail_result(struct local_worker *w, const evc_engine_result *r, evc_status code,
 	say_result(w, &f);
 }
 
-/* false: the server cannot take the updates, and the function has failed. */
+/* false: the server cannot take the updates, and the function has failed.
+   *ret_cost: the server's work for them. */
 static bool
-check_updates(struct local_worker *w, const evc_engine_result *r)
+check_updates(struct local_worker *w, const evc_engine_result *r,
+	      unsigned *ret_cost)
 {
 	char why[128];
 	struct text t = evc__text_in(why, sizeof why);
 	uint64_t cost = 0;
-	unsigned i;
+	unsigned i, some;
 
 	for (i = 0; i < r->n_updates; i++) {
-		if (evc__operation_check(&r->updates[i]) < 0) {
+		if (evc__operation_check(&r->updates[i], &some) < 0) {
 			fail_result(w, r, EVC_INVALID_ARGUMENT,
 				    evc_last_error());
 			return false;
 		}
-		cost += evc__operation_cost(&r->updates[i]);
+		cost += some;
 	}
+	*ret_cost = (unsigned)cost;
 	if (cost <= TRANSACTION_MOST)
 		return true;
 	evc__text_fmt(&t, "over Redis a transaction has at most %u reads and "
@@ -323,6 +326,7 @@ tell_finished(struct local_worker *w, const evc_engine_result *r)
 	struct frame_result f = { .r = *r };
 	bool fine = r->code == 0 && r->took >= 0, plain;
 	struct value *kept = NULL;
+	unsigned cost;
 
 	w->moved = w->since = ev_now(s->node->ev);
 	if (job == NULL || !session_says(s)) {
@@ -330,7 +334,7 @@ tell_finished(struct local_worker *w, const evc_engine_result *r)
 		sync_free(r->memory);
 		return;
 	}
-	if (!check_updates(w, r)) {
+	if (!check_updates(w, r, &cost)) {
 		evc__node_job_free(job);
 		sync_free(r->memory);
 		return;
@@ -342,7 +346,7 @@ tell_finished(struct local_worker *w, const evc_engine_result *r)
 	if (plain && r->n_updates > 0)
 		evc__node_tell_used(w, r->updates[0].name);
 	if (r->took >= 0 && ((fine && !plain) || r->n_updates > 0))
-		evc__node_tell_deal(w, &f, plain);
+		evc__node_tell_deal(w, &f, plain, cost);
 	else
 		say_result(w, &f);
 	evc__node_value_drop(kept);

@@ -228,11 +228,12 @@ evc__node_ask(struct local_worker *w, const evc_engine_update *u)
 {
 	struct session *s = w->session;
 	struct question *q;
+	unsigned cost;
 
 	if (!session_says(s) || w->question != NULL)
 		return evc_refuse(-EVC_UNAVAILABLE,
 				  "this node has lost its coordinator");
-	if (evc__operation_check(u) < 0)
+	if (evc__operation_check(u, &cost) < 0)
 		return -EVC_INVALID_ARGUMENT;
 	q = sync_alloc(1, sizeof *q + strlen(u->name) + 1);
 	if (q == NULL || !fill_question(q, u)) {
