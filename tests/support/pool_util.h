@@ -65,13 +65,15 @@ static MAYBE_UNUSED void
 note_done(evc_job *job, evc_status result)
 {
 	struct thing *t = (struct thing *)job;
+	void (*then)(struct thing *) = t->then;
 
 	t->result = result;
 	t->done_on = own_tid();
-	atomic_fetch_add(&t->done, 1);
 	atomic_fetch_add(&n_things_done, 1);
-	if (t->then != NULL)
-		t->then(t);
+	/* Without a `then` the test may use the thing again from here on. */
+	atomic_fetch_add(&t->done, 1);
+	if (then != NULL)
+		then(t);
 }
 
 static MAYBE_UNUSED void

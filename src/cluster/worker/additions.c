@@ -8,8 +8,9 @@
  * reads later.  An impossible addition is remembered, and fails the function at
  * its end.
  * `out` of the process belongs to the thread of the functions; the other thread
- * uses it with the lock held and notes there, and the thread of the functions
- * only while there are none.
+ * uses it with the lock held, when there are notes and the function is not over.
+ * The thread of the functions uses it when there are none, or the function is
+ * over (`settling`).
  * Called by: serve.c, as operations of the worker; cluster/open/main.c.
  * Locks: additions.lock; `bell` is atomic.
  */
@@ -119,7 +120,7 @@ look_at_notes(struct worker_process *p, uint64_t *seen)
 	uint32_t bell;
 
 	sync_lock(&a->lock);
-	if (a->n > 0 && a->group == *seen) {
+	if (a->n > 0 && a->group == *seen && !a->settling) {
 		put_notes(p);
 		evc__worker_flush_some(p);
 	}
@@ -222,6 +223,7 @@ evc__additions_note(void *arg, const evc_engine_update *u)
 
 	a->used = true;
 	sync_lock(&a->lock);
+	a->settling = false;
 	is_first = a->n == 0;
 	fits = add_note(a, u);
 	sync_unlock(&a->lock);
@@ -257,20 +259,23 @@ evc__additions_settle(void *arg, evc_engine_result *ret)
 {
 	struct worker_process *p = arg;
 	struct additions *a = &p->additions;
+	bool is_there;
 	unsigned n;
 	evc_status st;
 
 	if (!a->used)
 		return 0;
-	do {
-		sync_lock(&a->lock);
-		n = a->unanswered;
-		a->unanswered = 0;
-		/* Those of a function that fails are made nevertheless. */
-		if (n == 0 && ret->code == 0 && a->failed == 0)
-			take_notes(a, ret);
-		sync_unlock(&a->lock);
-	} while (n > 0 && read_answers(p, n));
+	sync_lock(&a->lock);
+	a->settling = true;
+	n = a->unanswered;
+	a->unanswered = 0;
+	sync_unlock(&a->lock);
+	is_there = read_answers(p, n);
+	sync_lock(&a->lock);
+	/* Those of a function that fails are made nevertheless. */
+	if (is_there && ret->code == 0 && a->failed == 0)
+		take_notes(a, ret);
+	sync_unlock(&a->lock);
 	(void)evc__additions_flush(p);
 	st = a->failed;
 	if (st != 0)

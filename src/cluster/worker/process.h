@@ -41,6 +41,8 @@ struct additions {
 	size_t n_names;      /* bytes of `names` in use */
 	uint64_t group;      /* grows when a note comes to none */
 	unsigned unanswered; /* questions that nobody has waited for */
+	bool settling;       /* the function is over: its own thread sends the
+				notes */
 	evc_status failed;   /* < 0: an addition was impossible */
 	char why[192];
 	/* atomic, a futex: the thread of the functions -> the thread that sends
