@@ -8,9 +8,7 @@
  * reads later.  An impossible addition is remembered, and fails the function at
  * its end.
  * `out` of the process belongs to the thread of the functions; the other thread
- * uses it with the lock held, when there are notes and the function is not over.
- * The thread of the functions uses it when there are none, or the function is
- * over (`settling`).
+ * uses it with the lock held, when there are notes and the function goes on.
  * Called by: serve.c, as operations of the worker; cluster/open/main.c.
  * Locks: additions.lock; `bell` is atomic.
  */
