@@ -202,6 +202,69 @@ START_TEST(a_number_far_ahead)
 }
 END_TEST
 
+/* Somebody deletes an entry, and a result was in it.  That shows by the numbers
+   when so many come behind it that the node must have been answered. */
+START_TEST(an_entry_that_is_lost)
+{
+	struct hand_node *h;
+	struct hand_task t;
+	evc_remote *r, *next;
+	int i;
+
+	begin();
+	h = hn_begin(&on.s, "t", "a", 2, LONG_MS);
+	r = schedule_add(on.cl, 1, 2);
+	(void)hn_task(h);
+	h->seq++;
+	next = schedule_add(on.cl, 3, 4);
+	t = *hn_task(h);
+	for (i = 2; i < UNANSWERED; i++) {
+		hn_slot(h, 0, 1);
+		hn_send(h);
+	}
+	hn_result(h, &t, 7);
+	hn_send(h);
+	ck_assert_int_eq(sum_of(next), 7);
+	ck_assert_int_eq(n_said("is fenced", NULL, NULL), 0);
+	hn_slot(h, 0, 1);
+	hn_send(h);
+	SAYS("node a is fenced", "an entry of it was lost", NULL);
+	hn_register(h, LONG_MS);
+	hn_up(h, 0, 1);
+	runs_again_on(h, r);
+	end_with(h);
+}
+END_TEST
+
+/* Entries cannot be read, so the mark of a fence is not read.  Marks are left
+   again, but they do not fill the server. */
+START_TEST(marks_that_nobody_reads)
+{
+	static const char count[] =
+		"return redis.call('XLEN', redis.call('KEYS', '*:ev')[1])";
+	struct hand_node *h;
+	int64_t n;
+
+	begin();
+	h = hn_begin(&on.s, "t", "a", 1, LONG_MS);
+	UNTIL(n_up() == 1);
+	rs_do(&on.s, "ACL SETUSER default -xread");
+	SAYS("entries of nodes cannot be read", NULL, NULL);
+	n = rs_number(&on.s, "EVAL %s 0", count);
+	rs_do(&on.s, "DEL {t}:lease:a");
+	/* Without a limit there would be thousands. */
+	UNTIL(rs_number(&on.s, "EVAL %s 0", count) >= n + 3);
+	t_sleep(LEASE);
+	ck_assert_int_lt(rs_number(&on.s, "EVAL %s 0", count), n + 3 + 10);
+	rs_do(&on.s, "ACL SETUSER default +xread");
+	SAYS("node a is fenced", NULL, NULL);
+	hn_register(h, LONG_MS);
+	hn_up(h, 0, 1);
+	UNTIL(n_up() == 1);
+	end_with(h);
+}
+END_TEST
+
 /* Numbers of workers and of their lives have 32 bits each. */
 START_TEST(the_greatest_numbers)
 {
@@ -267,4 +330,5 @@ END_TEST
 RS_MAIN("redis/once", a_lease_is_deleted, a_lease_ends_too_early,
 	a_lease_is_renewed_until_the_last, cancelled_before_it_comes,
 	two_lives_of_one_node, an_empty_event, a_number_far_ahead,
-	the_greatest_numbers, larger_than_the_server_takes)
+	an_entry_that_is_lost, marks_that_nobody_reads, the_greatest_numbers,
+	larger_than_the_server_takes)

@@ -3,7 +3,7 @@
  * A network that fails when the test says so: a process that listens on a port of
  * 127.0.0.1 and passes bytes on to another port.  It can hold them (a partition:
  * connections stay, nothing passes), hold the answers alone, close everything,
- * and be slow.
+ * be slow, and change what it carries.
  *
  * It is a process and no thread, so that it changes nothing of what a test counts.
  * Where it stands is shared memory: whoever sets it need not wait.
@@ -33,6 +33,9 @@ struct proxy_shared {
 	atomic_int mode;
 	atomic_int cuts;    /* one more: all that are open are closed */
 	atomic_int delay;   /* ms, of each piece, each way */
+	atomic_int bend;    /* one in so many pieces that come from the server
+			       has another byte somewhere; 0: none */
+	unsigned seed;      /* what is random; set before */
 	atomic_int open;    /* connections there are */
 	atomic_int seen;    /* that there were */
 	atomic_int heard;   /* the mode that it has gone by */
@@ -130,6 +133,36 @@ proxy_accept(struct proxy_run *p)
 	atomic_fetch_add(&p->shared->seen, 1);
 }
 
+/* Is this a digit of a length, "$12" or "*3"? */
+static inline bool
+proxy_is_length(const char *bytes, size_t at)
+{
+	while (at > 0 && bytes[at] >= '0' && bytes[at] <= '9')
+		at--;
+	return (bytes[at] == '$' || bytes[at] == '*') &&
+	       (at == 0 || bytes[at - 1] == '\n');
+}
+
+/* Of a protocol that counts in digits, and ends lines.  No other digit comes in,
+   for another number that is one, say a lease of hours, is believed. */
+static inline void
+proxy_bend(struct proxy_shared *s, struct proxy_way *w)
+{
+	static const char likely[] = "0123456789-\r\n$*:+";
+	size_t at = (size_t)rand_r(&s->seed) % w->n;
+	int one_in = atomic_load(&s->bend);
+	char c = (char)rand_r(&s->seed);
+
+	if (one_in == 0 || rand_r(&s->seed) % one_in != 0)
+		return;
+	if (rand_r(&s->seed) % 2 == 0)
+		c = likely[(size_t)rand_r(&s->seed) % (sizeof(likely) - 1)];
+	if (c < '0' || c > '9' || proxy_is_length(w->bytes, at))
+		w->bytes[at] = c;
+	else
+		w->bytes[at] = 'x';
+}
+
 /* One step of one way; false: the pair is over. */
 static inline bool
 proxy_step(struct proxy_run *p, struct proxy_pair *pair, int from)
@@ -149,6 +182,8 @@ proxy_step(struct proxy_run *p, struct proxy_pair *pair, int from)
 			w->at = 0;
 			w->n = (size_t)n;
 			w->full = w->n == sizeof(w->bytes);
+			if (from == 1)
+				proxy_bend(p->shared, w);
 		}
 	}
 	if (w->n == 0 || t_now() < w->ready)

@@ -93,7 +93,8 @@
  *    which they come, and sends them again after a lost connection; the
  *    coordinator drops a SEQ that has come before.  At most
  *    UNANSWERED entries are on their way, so a SEQ that is smaller than the
- *    greatest by more than that has come before.
+ *    greatest by more than that has come before; if it has not, its entry is
+ *    lost, and the coordinator fences the node.
  *  - results of transactional functions, and of plain ones with additions, go
  *    by SEND, which checks the lease, makes the updates and adds the event, or
  *    does nothing at all; the node sends nothing else before the answer.

@@ -89,6 +89,19 @@ was_seen(struct node_session *s, uint64_t seq)
 	return false;
 }
 
+/* true: an entry has not come, and cannot come any more, because the node would
+   not have sent the last one before.  Somebody has deleted the entry, or the
+   server has lost it. */
+static bool
+has_lost_one(const struct node_session *s)
+{
+	uint64_t must = s->seen < 64 ? (UINT64_C(1) << s->seen) - 1 :
+				       UINT64_MAX;
+
+	must &= ~((UINT64_C(1) << UNANSWERED) - 1);
+	return (s->seen_bits & must) != must && !s->ending;
+}
+
 static struct node_session *
 session_of(struct redis_engine *e, const struct event *ev)
 {
@@ -131,8 +144,11 @@ serve_event(struct redis_engine *e, const struct event *ev)
 				      "wrong number");
 		return;
 	}
-	if (!was_seen(s, ev->seq))
-		evc__redis_hear(s, ev->frames, ev->n);
+	if (was_seen(s, ev->seq))
+		return;
+	if (has_lost_one(s))
+		evc__session_fence(s, "an entry of it was lost");
+	evc__redis_hear(s, ev->frames, ev->n);
 }
 
 /* Look for sessions whose mark was read. */
@@ -154,13 +170,11 @@ static void
 take_entry(struct redis_engine *e, const redisReply *entry)
 {
 	struct event ev;
-	const char *wrong, *id;
+	const char *wrong;
 	size_t n;
 
-	if (entry->type != REDIS_REPLY_ARRAY ||
-	    (id = evc__reply_bytes(entry, 0, &n)) == NULL || n >= ID_SIZE)
-		return;
-	evc__copy(e->reader.last, sizeof e->reader.last, id);
+	evc__copy(e->reader.last, sizeof e->reader.last,
+		  entry->element[0]->str);
 	e->reader.n_untrimmed++;
 	if (evc__reply_field(entry, EVENT_BEGUN, &n) != NULL)
 		return;
@@ -173,35 +187,58 @@ take_entry(struct redis_engine *e, const redisReply *entry)
 	serve_event(e, &ev);
 }
 
+/* The entries in an answer of XREAD, each behind `last`.  NULL: it is no such
+   answer. */
+static const redisReply *
+entries_of(const redisReply *r, const char *last)
+{
+	const redisReply *list;
+	size_t i, n;
+
+	if (r->type != REDIS_REPLY_ARRAY || r->elements != 1 ||
+	    r->element[0]->type != REDIS_REPLY_ARRAY ||
+	    r->element[0]->elements != 2 ||
+	    r->element[0]->element[1]->type != REDIS_REPLY_ARRAY)
+		return NULL;
+	list = r->element[0]->element[1];
+	for (i = 0; i < list->elements; i++) {
+		const char *id = evc__reply_bytes(list->element[i], 0, &n);
+
+		if (id == NULL || n >= ID_SIZE || !evc__id_is(id) ||
+		    evc__id_is_upto(id, last))
+			return NULL;
+		last = id;
+	}
+	return list;
+}
+
 static void
 on_events(const redisReply *r, void *arg)
 {
 	struct redis_engine *e = arg;
-	const redisReply *entries;
+	const redisReply *list = NULL;
 	size_t i;
 
 	e->reader.reading = false;
 	if (r == NULL || e->turn.ended)
 		return;
-	if (r->type == REDIS_REPLY_ERROR) {
+	if (e->reader.reading_g == e->lock.g && r->type != REDIS_REPLY_NIL) {
+		list = entries_of(r, e->reader.last);
+		e->reader.rests = list == NULL;
+	}
+	if (e->reader.rests) {
 		evc__redis_trouble(e, "entries of nodes cannot be read: %s",
 				   evc__reply_why(r));
-		/* Other errors are tried again at the next tick. */
+		/* The others are read again at the next tick. */
 		if (e->lock.phase == PHASE_LIVE &&
-		    e->reader.reading_g == e->lock.g &&
 		    evc__reply_is_error(r, "WRONGTYPE"))
 			evc__redis_restart(e, "the stream of events was "
 					      "replaced by another key");
 		return;
 	}
-	if (r->type == REDIS_REPLY_ARRAY && r->elements == 1 &&
-	    r->element[0]->type == REDIS_REPLY_ARRAY &&
-	    r->element[0]->elements == 2 && e->reader.reading_g == e->lock.g) {
-		entries = r->element[0]->element[1];
-		for (i = 0; entries->type == REDIS_REPLY_ARRAY &&
-			    i < entries->elements;
-		     i++)
-			take_entry(e, entries->element[i]);
+	for (i = 0; list != NULL && i < list->elements; i++)
+		take_entry(e, list->element[i]);
+	if (list != NULL) {
 		evc__redis_tell(e);
 		look_at_marks(e);
 		if (e->reader.n_untrimmed >= TRIM_EACH)
@@ -217,7 +254,7 @@ evc__redis_read(struct redis_engine *e)
 	struct redis_args a = { 0 };
 	uint64_t block = redis_ms(e->lease_ns / 4);
 
-	if (e->reader.reading || !e->up ||
+	if (e->reader.reading || e->reader.rests || !e->up ||
 	    (e->lock.phase != PHASE_LIVE && e->lock.phase != PHASE_RESTART))
 		return;
 	evc__args_text(&a, "XREAD");

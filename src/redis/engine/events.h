@@ -30,6 +30,8 @@ struct results {
 struct event_reader {
 	bool reading;         /* an XREAD is on its way */
 	uint64_t reading_g;   /* generation of that XREAD */
+	bool rests;           /* the last answer was wrong: until the next
+				 tick */
 	char last[ID_SIZE];   /* id of the last entry that was read */
 	unsigned n_untrimmed; /* entries read since the last XTRIM */
 	struct results results;

@@ -23,13 +23,32 @@
 /* ---- ids ---- */
 
 static bool
-parse_id(const char *id, uint64_t *ret_ms, uint64_t *ret_n)
+parse_number(const char **at, uint64_t *ret)
 {
 	char *end;
 
-	*ret_ms = strtoull(id, &end, 10);
-	*ret_n = *end == '-' ? strtoull(end + 1, &end, 10) : 0;
-	return *end == '\0';
+	/* strtoull would skip blanks and signs. */
+	if (**at < '0' || **at > '9')
+		return false;
+	errno = 0;
+	*ret = strtoull(*at, &end, 10);
+	*at = end;
+	return errno == 0;
+}
+
+static bool
+parse_id(const char *id, uint64_t *ret_ms, uint64_t *ret_n)
+{
+	return parse_number(&id, ret_ms) && *id++ == '-' &&
+	       parse_number(&id, ret_n) && *id == '\0';
+}
+
+bool
+evc__id_is(const char *text)
+{
+	uint64_t ms, n;
+
+	return parse_id(text, &ms, &n);
 }
 
 bool
@@ -99,6 +118,7 @@ note_fenced(struct node_session *s, const char *mark)
 		s->beat_ns = sync_mono();
 	count_lease_from(s, s->beat_ns, e->lease_ns);
 	evc__copy(s->mark, sizeof s->mark, mark);
+	s->mark_ns = sync_mono();
 	if (mark[0] == '\0' || evc__id_is_upto(mark, e->reader.last))
 		evc__session_marked(s);
 	redis_look_soon(e);
@@ -119,11 +139,15 @@ evc__redis_beats_anew(struct redis_engine *e)
 }
 
 /* true: the mark should have been read.  The mark may be lost with the server's
-   data, or deleted; then another mark is needed. */
+   data, or deleted; then another mark is needed, but not more than one in a
+   lease: perhaps nothing can be read. */
 static bool
 mark_is_late(const struct node_session *s)
 {
-	return s->fenced && !s->marked && sync_mono() >= s->gone_ns;
+	uint64_t now = sync_mono();
+
+	return s->fenced && !s->marked && now >= s->gone_ns &&
+	       now >= evc__after(s->mark_ns, s->e->lease_ns);
 }
 
 static void
@@ -140,7 +164,7 @@ on_fence(const redisReply *r, void *arg)
 	s->fence = NULL;
 	if (evc__reply_is(r, "ok") &&
 	    (beat = evc__reply_bytes(r, 1, &n)) != NULL &&
-	    (mark = evc__reply_bytes(r, 2, &n)) != NULL) {
+	    (mark = evc__reply_bytes(r, 2, &n)) != NULL && evc__id_is(mark)) {
 		evc__session_beat(s, beat);
 		note_fenced(s, mark);
 		return;
@@ -158,6 +182,7 @@ on_fence(const redisReply *r, void *arg)
 			redis_doubt_lock(e);
 		return;
 	}
+	s->fence_rests = true;
 	evc__redis_trouble(s->e, "node %s cannot be fenced: %s", s->name,
 			   evc__reply_why(r));
 	/* Either the node cannot renew its lease any more, or the coordinator
@@ -177,6 +202,7 @@ ask_for_fence(struct node_session *s)
 	struct fence_wait *w;
 
 	if (!e->up || (s->fenced && !mark_is_late(s)) || s->fence != NULL ||
+	    s->fence_rests ||
 	    (e->lock.phase != PHASE_LIVE && e->lock.phase != PHASE_RESTART))
 		return;
 	w = sync_alloc(1, sizeof *w);
@@ -199,6 +225,15 @@ ask_for_fence(struct node_session *s)
 }
 
 /* ---- all of them ---- */
+
+void
+evc__redis_fence_again(struct redis_engine *e)
+{
+	struct node_session *s, *tmp;
+
+	EACH_ENDING(s, tmp, e)
+		s->fence_rests = false;
+}
 
 void
 evc__redis_fence_all(struct redis_engine *e)

@@ -87,6 +87,8 @@ struct node_session {
 	struct fence_wait *fence; /* NULL: no answer to a fence is missing */
 	bool fenced;        /* Redis has taken the lease away */
 	char mark[ID_SIZE]; /* id of the mark that the fence left */
+	uint64_t mark_ns;   /* when Redis said that it has left the mark */
+	bool fence_rests;   /* Redis refused a fence: until the next tick */
 	uint64_t gone_ns;   /* nothing runs from then on; 0: not known yet */
 	bool marked;        /* the mark was read: later entries do not count */
 };
@@ -253,12 +255,16 @@ void evc__feed_around(struct redis_engine *e);
 void evc__session_marked(struct node_session *s);
 /* Ask Redis for the fences that were not asked for yet. */
 void evc__redis_fence_all(struct redis_engine *e);
+/* Fences that were refused may be asked for again. */
+void evc__redis_fence_again(struct redis_engine *e);
 /* The generation is over, and its data perhaps lost. */
 void evc__redis_restart(struct redis_engine *e, const char *why);
 /* Count all leases from now on. */
 void evc__redis_beats_anew(struct redis_engine *e);
 /* End the session if nothing of the node runs any more. */
 void evc__session_look(struct node_session *s);
+/* The text is the id of an entry, "MS-N". */
+bool evc__id_is(const char *text);
 /* Ids of entries of one stream: a is b, or before b. */
 bool evc__id_is_upto(const char *a, const char *b);
 

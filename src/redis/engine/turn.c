@@ -80,6 +80,8 @@ on_tick(struct ev_loop *ev, struct ev_timer *timer, int events)
 	if (e->lock.phase == PHASE_LIVE || e->lock.phase == PHASE_RESTART)
 		evc__redis_chunks_again(e);
 	evc__feed_around(e);
+	evc__redis_fence_again(e);
+	e->reader.rests = false;
 	send_waiting(e);
 }
 
