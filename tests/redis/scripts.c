@@ -489,11 +489,13 @@ START_TEST(sending)
 	   "nothing"
 	   " to add");
 	var_is("b", "\x03");
-	/* Nothing is left to be said. */
+	/* Nothing is left to be said, and the number is not used. */
 	ck_assert_int_eq(rs_number(&s, "XLEN " EV), 4);
+	SEND("4", "", "1", "y", "1", "1", "1", "b", "inf");
+	IS("ok|0|variable b: inf is nothing to add");
 	digest(before, sizeof(before));
 	/* One that was said before, on a connection that was given up. */
-	SEND("3", "late", "1", "x", "1", "1", "1", "b", "1");
+	SEND("2", "late", "1", "x", "1", "1", "1", "b", "1");
 	BEGINS("error GARBAGE");
 	ck_assert_str_eq(digest(after, sizeof(after)), before);
 	SEND("5", "", "1", "x", "1", "2", "2", "b", "\x01", "7", "b", "1");

@@ -97,7 +97,8 @@
  *    lost, and the coordinator fences the node.
  *  - results of transactional functions, and of plain ones with additions, go
  *    by SEND, which checks the lease, makes the updates and adds the event, or
- *    does nothing at all; the node sends nothing else before the answer.
+ *    does nothing at all; the node sends nothing else before the answer.  A
+ *    SEND of results that all fail adds no event, and leaves its SEQ unused.
  *  - FENCE deletes the lease and leaves its mark in ev: a SEND before the mark
  *    was whole and counts, a SEND after the mark is refused.
  *  - a node ends its functions a lease after its last renewal, at most.  The

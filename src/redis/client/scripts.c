@@ -215,12 +215,12 @@ const struct redis_script_text evc__scripts[SCRIPTS] = {
 	"  end "
 	"  at = at + 3 + m * 3 "
 	"end "
-	/* Writes that a server without memory refuses come first.  Without a
-	   result there is no event: the node sends the failures. */
+	/* Without a result there is no event, and nothing is changed: the node
+	   sends the failures, by the number that was not used. */
 	"local said = table.concat(parts) "
-	"if said ~= '' then "
+	"if said == '' then return answer end "
+	/* Writes that a server without memory refuses come first. */
 	EVENT("KEYS[3]", "ARGV[3]", "ARGV[4]", "ARGV[5]", "said")
-	"end "
 	"for name, bytes in pairs(now) do put(KEYS[4], name, bytes, pre) end "
 	"call('HINCRBY', KEYS[5], 'finished', done) "
 	"count(KEYS[5], KEYS[4], changes) "

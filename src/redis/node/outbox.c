@@ -318,7 +318,8 @@ bool
 evc__node_deals_done(struct event_batch *batch, const redisReply *r)
 {
 	const struct deal *d = batch->deals;
-	int64_t at, before = 0;
+	int64_t at, before = 0, last = -1;
+	unsigned n_failed = 0;
 	size_t i, n;
 
 	/* The numbers grow. */
@@ -326,12 +327,17 @@ evc__node_deals_done(struct event_batch *batch, const redisReply *r)
 		const char *why = evc__reply_bytes(r, i + 1, &n);
 
 		if (why == NULL || !evc__reply_number(r, i, &at) ||
-		    at < before || at >= (int64_t)batch->n_deals)
+		    at <= last || at >= (int64_t)batch->n_deals)
 			return false;
+		last = at;
 		for (; before < at; before++)
 			d = d->next;
 		fail_one(batch, d, why);
+		n_failed++;
 	}
+	/* Without an event the number of the batch was not used. */
+	if (n_failed == batch->n_deals && batch->frames.n == 0)
+		batch->session->outbox.seq--;
 	return true;
 }
 
