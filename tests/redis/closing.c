@@ -89,14 +89,15 @@ START_TEST(a_function_that_heeds_nothing_is_named)
 
 	/* The close comes sooner, or it would return the error itself. */
 	begin_shared(_i, 10, 2);
-	r = SCHEDULE("hang", "[]");
-	UNTIL(info_of(r).state == EVC_REMOTE_RUNNING);
+	r = SCHEDULE("step", "[sd]", "n", 1000.0);
+	/* It has begun: a stop would take back one that has not. */
+	UNTIL(variable("n") == 1);
 	OK(evc_request_stop(on.c, 0, "the test"));
 	evc_report(on.c, EVC_REPORT_TEXT, report, sizeof(report));
-	HAS(report, "hang on worker 0");
+	HAS(report, "step on worker 0");
 	IS(close_and_join(T_LIMIT, late, report, sizeof(late)),
 	   EVC_UNAVAILABLE);
-	HAS(late, "hang on worker 0: it did not return");
+	HAS(late, "step on worker 0: it did not return");
 	OK(evc_free(on.c));
 	on.c = NULL;
 	evc_remote_free(r);
