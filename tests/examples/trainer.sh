@@ -30,7 +30,7 @@ learns() {
 # With a sanitizer a sample takes ten times as long.
 quick=(--quick) total=400000
 if [ -n "${EVC_SANITIZERS-}" ] && [ -z "${EVC_WHOLE-}" ]; then
-	quick=(--samples 40000) total=80000
+	quick=(--samples 20000) total=80000
 fi
 
 for address in threads://4 processes://4 processes://1; do

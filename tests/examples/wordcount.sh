@@ -60,11 +60,11 @@ end_all() {
 
 tree=$tmp/tree
 mkdir -p "$tree/a/b" "$tree/c" "$tree/empty" || exit 99
-# Each worker adds each word of a chunk: fewer different ones, with a sanitizer.
-most=30000
-[ -z "${EVC_SANITIZERS-}" ] || [ -n "${EVC_WHOLE-}" ] || most=3000
-words 1 200000 $most >"$tree/a/long"
-words 2 100000 $most >"$tree/a/b/longer"
+# Each worker adds each word of a chunk: fewer of them, with a sanitizer.
+most=30000 n=100000
+[ -z "${EVC_SANITIZERS-}" ] || [ -n "${EVC_WHOLE-}" ] || most=3000 n=40000
+words 1 $((n * 2)) $most >"$tree/a/long"
+words 2 $n $most >"$tree/a/b/longer"
 words 3 1 >"$tree/c/one"
 : >"$tree/c/nothing"
 printf 'no end' >"$tree/c/no end of line"
