@@ -29,10 +29,10 @@
 
 struct ending {
 	struct evc__helper_job job; /* first: write_when_due() gets it */
-	/* lock: numbers of the latest stop with the line that names members,
-	   and of the latest stop with a line for its end */
-	uint32_t named, over;
-	uint64_t over_ns; /* lock: time of this line */
+	uint32_t named; /* lock: number of the latest stop with the line that
+			   names members */
+	uint64_t over_ns; /* lock: time of the line for the end of stop
+			     c->log.timed_out */
 	uint32_t again;   /* lock: number of the latest stop with a second such
 			     line */
 	uint64_t answer_ns; /* lock: end of the wait for the joins of stop
@@ -175,22 +175,23 @@ write_report(evc_coord *c, struct ending *e, uint32_t stop)
 static bool
 asked_again(const evc_coord *c, struct ending *e, uint32_t stop)
 {
-	if (e->over != stop || e->again == stop ||
+	if (c->log.timed_out != stop || e->again == stop ||
 	    evc__grace_cut_at(c, stop) <= e->over_ns)
 		return false;
 	e->again = stop;
 	return true;
 }
 
-/* No lock: the time of c's stop is over.  The first line is out before the
-   report calls a function of the program, which may hang. */
+/* No lock: the time of c's stop is over, or a signal asks again after that.  The
+   first line is out before the report calls a function of the program, which may
+   hang. */
 static void
-report_late(evc_coord *c, struct ending *e, uint32_t stop)
+report_late(evc_coord *c, struct ending *e, uint32_t stop, bool again)
 {
 	char buf[576], names[160];
 	struct text t = evc__lines_in(buf, sizeof buf);
 	uint64_t w, from, now;
-	bool late, first, again = sync_load_sc(&c->tree->reported) == stop;
+	bool late, first;
 
 	evc__log_errors(c);
 	sync_lock(&c->lock);
@@ -202,9 +203,9 @@ report_late(evc_coord *c, struct ending *e, uint32_t stop)
 	now = evc__now(c);
 	late = (w & WORD_FLAG) && WORD_STOP_NUMBER(w) == stop && is_late(c) &&
 	       (c->log.fn != NULL || evc__escalation(c)->at_end != 0);
-	first = e->over != stop;
+	first = c->log.timed_out != stop;
 	e->over_ns = first ? now : e->over_ns;
-	e->over = stop;
+	c->log.timed_out = stop;
 	evc__text_fmt(&t, "%s: the time of the stop is over after %.3f s",
 		      c->name, now > from ? (double)(now - from) / 1e9 : 0.);
 	if (late && evc__names(c, NULL, true, 0, names, sizeof names) > 0)
@@ -288,7 +289,7 @@ write_when_due(evc_coord *c, struct evc__helper_job *k)
 	else if (now < due)
 		return until_next_look(c, due - now);
 	if (again)
-		report_late(c, e, n);
+		report_late(c, e, n, true);
 	if (c->parent != NULL || sync_load_sc(&c->tree->reported) == n)
 		return SYNC_FOREVER;
 	if (now < end)
@@ -297,7 +298,7 @@ write_when_due(evc_coord *c, struct evc__helper_job *k)
 		return BACKOFF_FIRST_NS;
 	if (busy)
 		return BACKOFF_MOST_NS;
-	report_late(c, e, n);
+	report_late(c, e, n, false);
 	sync_store_sc(&c->tree->reported, n);
 	return SYNC_FOREVER;
 }

@@ -4,6 +4,9 @@
 # An installation of this build, below a temporary folder, is whole: what
 # make installcheck asks, and the program of README is built with pkg-config,
 # with CMake and with meson.  The version is the same everywhere.
+#
+# Begins alone.  While libtool links a library anew to install it, that of the
+# build is away for a moment, and a program that needs it cannot start.
 . "$(dirname "$0")/common.sh"
 need debian/tests/readme tests/installed.sh README
 
@@ -21,6 +24,8 @@ ${MAKE:-make} -C "$build" install DESTDIR="$tree" >"$tmp/said" 2>&1 || {
 	cat "$tmp/said"
 	exit 1
 }
+flock -s 8 2>/dev/null # others may run now: tests/driver
+
 # where NAME: a folder of the installation.
 where() {
 	sed -n "s|^$1 = ||p" "$build/Makefile" | head -n 1

@@ -206,7 +206,7 @@ log_cut(evc_coord *c)
 	evc__text_fmt(&t, "%s: second %.*s: ", c->name,
 		      end != NULL ? (int)(end - r.text) : 6,
 		      end != NULL ? r.text : "signal");
-	if (sync_load_sc(&c->tree->reported) == n)
+	if (c->log.timed_out == n || sync_load_sc(&c->tree->reported) == n)
 		evc__text_add(&t, "the time of the stop is over already");
 	else
 		evc__text_fmt(&t, "the grace is cut to %.3f s",

@@ -24,6 +24,8 @@ struct evc__coord_log {
 	unsigned n_lost; /* errors without a slot that the hook was told of */
 	uint32_t late;   /* number of the last stop with a line for a join that
 			    left members alive */
+	uint32_t timed_out; /* number of the last stop whose time was found to
+			       be over; see wake/ending.c */
 	/* atomic, changed under the lock: numbers of the last stop with a line
 	   for its begin, of the last stop with a line for its end, and of the
 	   last stop with a line for the cut of its grace */

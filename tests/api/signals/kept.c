@@ -151,7 +151,7 @@ END_TEST
 
 static struct {
 	pthread_mutex_t lock;
-	char line[16][160];
+	char line[32][160];
 	int n;
 } said = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
@@ -162,7 +162,7 @@ keep_line(int level, const char *line, const evc_reason *r, void *arg)
 	(void)r;
 	(void)arg;
 	pthread_mutex_lock(&said.lock);
-	ck_assert_int_lt(said.n, 16);
+	ck_assert_int_lt(said.n, 32);
 	snprintf(said.line[said.n++], sizeof(said.line[0]), "%s", line);
 	pthread_mutex_unlock(&said.lock);
 }
@@ -287,6 +287,45 @@ START_TEST(after_the_end_of_the_time_the_second_signal_says_who_is_late)
 	OK(evc_hold_end(c, hold));
 	OK(evc_join(c, NULL, NULL));
 	OK(evc_free(c));
+}
+END_TEST
+
+/* "stuck" asks again while the report of the end is made. */
+static size_t
+ask_again(unsigned format, char *buf, size_t n, void *arg)
+{
+	(void)format;
+	(void)buf;
+	(void)n;
+	if (!atomic_exchange((atomic_bool *)arg, true)) {
+		/* Not raise: this may be the helper, which blocks signals. */
+		kill(getpid(), SIGTERM);
+		UNTIL(line_with("second SIGTERM") + 1 < n_said());
+	}
+	return 0;
+}
+
+START_TEST(a_second_signal_during_the_report_of_the_end_is_answered)
+{
+	evc_escalation_opts escalation = { .budget = 0.05 };
+	atomic_bool asked = false;
+	evc_scope_opts o = { .describe = ask_again, .arg = &asked };
+	evc_coord *c = logging(NULL), *scope = NULL;
+	evc_id hold = 0;
+	int n;
+
+	OK(evc_escalation_set(c, &escalation));
+	OK(evc_scope_new(c, "queue", &o, &scope));
+	OK(evc_scope_ready(scope));
+	OK(evc_hold_begin(c, "stuck", NULL, &hold));
+	raise(SIGTERM);
+	UNTIL(line_with("second SIGTERM") + 1 < n_said());
+	n = line_with("second SIGTERM");
+	HAS(said.line[n], ": the time of the stop is over already");
+	HAS(said.line[n + 1], "web: the time of the stop is over after 0.");
+	OK(evc_hold_end(c, hold));
+	OK(evc_join(c, NULL, NULL));
+	FREE_ALL(scope, c);
 }
 END_TEST
 
@@ -563,6 +602,8 @@ main(void)
 	tcase_add_test(
 		tcase,
 		after_the_end_of_the_time_the_second_signal_says_who_is_late);
+	tcase_add_test(
+		tcase, a_second_signal_during_the_report_of_the_end_is_answered);
 	tcase_add_test(tcase, the_second_is_kept_too_and_cuts_the_grace);
 	tcase_add_test(tcase, the_third_exits_during_the_set_up);
 	tcase_add_test(tcase, a_set_up_that_ends_without_a_join_is_told);
