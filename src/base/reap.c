@@ -14,8 +14,9 @@
 #include "base/deadline.h"
 #include "base/sync.h"
 
-#define ASKS 40
+/* The first pause between two questions; each pause is twice the one before. */
 #define ASK_NS 50000
+#define ASKS 12
 
 static enum reap
 look_at_child(int pidfd, pid_t pid, siginfo_t *ret, int flags)
@@ -32,8 +33,10 @@ look_at_child(int pidfd, pid_t pid, siginfo_t *ret, int flags)
 	return errno == EINTR || errno == EAGAIN ? REAP_RUNS : REAP_LOST;
 }
 
-/* Another waiter has reaped the child.  The kernel shows the status a moment
-   later, so the call asks again for up to two milliseconds. */
+/* Another waiter has reaped the child, or the kernel does at once.  The kernel
+   shows the status a moment after the end, when the dying child has run on; on a
+   loaded machine the child waits for a processor.  So the call asks again for up
+   to 0.2 s. */
 static enum reap
 ask_pidfd(int pidfd, siginfo_t *ret)
 {
@@ -47,7 +50,7 @@ ask_pidfd(int pidfd, siginfo_t *ret)
 				return REAP_LOST;
 		} else if (p.mask & SYNC_PIDFD_INFO_EXIT)
 			break;
-		evc__nap(ASK_NS);
+		evc__nap((uint64_t)ASK_NS << i);
 	}
 	if (i == ASKS)
 		return REAP_LOST;
