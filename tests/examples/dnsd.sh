@@ -569,7 +569,8 @@ cp "$tmp/zone.kept" "$tmp/zone"
 start -b 30
 {
 	cat "$tmp/zone.kept"
-	awk 'BEGIN { while (i++ < 300000) print "many" i " IN A 192.0.2.1" }'
+	awk -v n="$(many 300000 60000)" \
+		'BEGIN { while (i++ < n) print "many" i " IN A 192.0.2.1" }'
 } >"$tmp/zone"
 kill -HUP "$server"
 check "it is reading" until_true reading

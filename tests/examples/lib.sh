@@ -32,6 +32,12 @@ trap cleanup EXIT
 trap 'exit 99' HUP INT TERM
 trap '' PIPE # a connection that the server closed is a result, no accident
 
+# many N FEW: N; with a sanitizer, which makes everything slow, FEW.
+many() {
+	[ -z "${EVC_SANITIZERS-}" ] || [ -n "${EVC_WHOLE-}" ] || shift
+	echo "$1"
+}
+
 # check TEXT COMMAND...: one result.
 check() {
 	local text=$1

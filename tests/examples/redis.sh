@@ -73,8 +73,7 @@ end_nodes
 
 # ---- trainer ---------------------------------------------------------------------
 
-samples=10000
-[ -z "${EVC_SANITIZERS-}" ] || [ -n "${EVC_WHOLE-}" ] || samples=3000
+samples=$(many 10000 3000)
 node "$bin/trainer" --worker -n 4 "$at/trainer"
 for kill in '' --kill; do
 	# shellcheck disable=SC2086 # a word, or none

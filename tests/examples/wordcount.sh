@@ -60,9 +60,8 @@ end_all() {
 
 tree=$tmp/tree
 mkdir -p "$tree/a/b" "$tree/c" "$tree/empty" || exit 99
-# Each worker adds each word of a chunk: fewer of them, with a sanitizer.
-most=30000 n=100000
-[ -z "${EVC_SANITIZERS-}" ] || [ -n "${EVC_WHOLE-}" ] || most=3000 n=40000
+# Each worker adds each word of a chunk.
+most=$(many 30000 3000) n=$(many 100000 40000)
 words 1 $((n * 2)) $most >"$tree/a/long"
 words 2 $n $most >"$tree/a/b/longer"
 words 3 1 >"$tree/c/one"

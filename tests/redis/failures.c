@@ -87,7 +87,7 @@ END_TEST
    Then, and not before, the function begins elsewhere. */
 START_TEST(node_frozen)
 {
-	evc_cluster_config config = { .lease = 1 };
+	evc_cluster_config config = { .lease = short_lease() };
 	struct marks m = marks_begin();
 	pid_t pids[2], frozen;
 	evc_remote *r;
@@ -95,7 +95,7 @@ START_TEST(node_frozen)
 	rig(_i, NULL);
 	rig_node(1);
 	rig_open(&config);
-	r = SCHEDULE("alone", "[sdb]", m.path, 3.0, 0);
+	r = SCHEDULE("alone", "[sdb]", m.path, 3 * short_lease(), 0);
 	UNTIL(marks_in(&m) == 1);
 	ck_assert_uint_eq(workers_of(0, pids, 2), 1);
 	frozen = node_of(0);
@@ -121,7 +121,7 @@ END_TEST
    begins elsewhere. */
 START_TEST(lease_is_deleted)
 {
-	evc_cluster_config config = { .lease = 2 };
+	evc_cluster_config config = { .lease = 2 * short_lease() };
 	struct marks m = marks_begin();
 	redisReply *keys;
 	evc_remote *r;
@@ -132,7 +132,7 @@ START_TEST(lease_is_deleted)
 	rig_node(1);
 	rig_node(1);
 	rig_open(&config);
-	r = SCHEDULE("alone", "[sdb]", m.path, 2.0, 0);
+	r = SCHEDULE("alone", "[sdb]", m.path, 2 * short_lease(), 0);
 	UNTIL(marks_in(&m) == 1);
 	pid = runs_in(r);
 	keys = rs_ask(rg.server, "KEYS *");
@@ -153,7 +153,7 @@ END_TEST
 
 START_TEST(worker_frozen)
 {
-	evc_cluster_config config = { .lease = 1 };
+	evc_cluster_config config = { .lease = short_lease() };
 	struct marks m = marks_begin();
 	evc_remote *r;
 	pid_t pid;
@@ -161,7 +161,7 @@ START_TEST(worker_frozen)
 	rig(_i, NULL);
 	rig_node(2);
 	rig_open(&config);
-	r = SCHEDULE("alone", "[sdb]", m.path, 1.5, 0);
+	r = SCHEDULE("alone", "[sdb]", m.path, 1.5 * short_lease(), 0);
 	UNTIL(marks_in(&m) == 1);
 	pid = runs_in(r);
 	OK(kill(pid, SIGSTOP));
@@ -177,7 +177,7 @@ END_TEST
 /* The network of a node passes nothing for longer than its lease. */
 START_TEST(node_partitioned)
 {
-	evc_cluster_config config = { .lease = 1 };
+	evc_cluster_config config = { .lease = short_lease() };
 	struct marks m = marks_begin();
 	evc_remote *r;
 	pid_t pids[2];
@@ -185,7 +185,7 @@ START_TEST(node_partitioned)
 	rig(_i, &(struct rig_opts){ .node_proxy = true });
 	rig_node(1);
 	rig_open(&config);
-	r = SCHEDULE("alone", "[sdb]", m.path, 3.0, 0);
+	r = SCHEDULE("alone", "[sdb]", m.path, 3 * short_lease(), 0);
 	UNTIL(marks_in(&m) == 1);
 	ck_assert_uint_eq(workers_of(0, pids, 2), 1);
 	proxy_set(&rg.node, PROXY_HOLD);
@@ -205,7 +205,7 @@ END_TEST
    count: the function has run elsewhere. */
 START_TEST(late_results_of_a_partitioned_node)
 {
-	evc_cluster_config config = { .lease = 1 };
+	evc_cluster_config config = { .lease = short_lease() };
 	evc_schedule_opts txn = { .flags = EVC_TRANSACTIONAL };
 	evc_remote *r;
 
@@ -414,7 +414,7 @@ END_TEST
 /* A slow network is no failed one. */
 START_TEST(the_network_is_slow)
 {
-	evc_cluster_config config = { .lease = 2 };
+	evc_cluster_config config = { .lease = 2 * short_lease() };
 	int i;
 
 	rig(_i, &(struct rig_opts){ .node_proxy = true, .coord_proxy = true });

@@ -144,8 +144,8 @@ other_ends(struct other *o, int sig)
 START_TEST(a_coordinator_is_killed_and_has_a_successor)
 {
 	struct marks m = marks_begin();
-	struct plan p = { .lease = 1.5, .marks = m.path };
-	evc_cluster_config config = { .lease = 1.5 };
+	struct plan p = { .lease = 1.5 * short_lease(), .marks = m.path };
+	evc_cluster_config config = { .lease = 1.5 * short_lease() };
 	struct other o;
 	long long gen;
 	evc_remote *r;
@@ -357,8 +357,10 @@ END_TEST
 START_TEST(the_first_was_frozen)
 {
 	struct marks m = marks_begin();
-	struct plan p = { .lease = 1, .marks = m.path, .joins = true };
-	evc_cluster_config config = { .lease = 1 };
+	struct plan p = { .lease = short_lease(),
+			  .marks = m.path,
+			  .joins = true };
+	evc_cluster_config config = { .lease = short_lease() };
 	struct other o;
 	evc_remote *r;
 
