@@ -210,6 +210,8 @@ run(unsigned n)
 		       most, 2 * n + SPARE, n);
 		k.n = most;
 	}
+	/* Each number of nodes has the time of a group. */
+	alarm(BENCH_SECONDS);
 	if (!bench_server_start_for(&k.server, "redis-nodes", 2 * k.n + 20))
 		return false;
 	begin(&k);

@@ -36,9 +36,6 @@
 #include "cluster_redis.h"
 #endif
 
-/* No group takes a quarter of this; one that does, hangs. */
-#define GROUP_SECONDS 60
-
 extern char **environ;
 
 static const struct group {
@@ -282,7 +279,7 @@ run_named(const char *name)
 	for (i = 0; i < N_GROUPS; i++) {
 		if (strcmp(groups[i].name, name) != 0)
 			continue;
-		alarm(GROUP_SECONDS);
+		alarm(BENCH_SECONDS);
 		groups[i].run();
 		alarm(0);
 		return 0;

@@ -22,7 +22,7 @@
 #define START 1       /* of the only start of each worker */
 #define COUNT "256"   /* entries in an answer, as a real node asks for */
 #define TRIM_EACH 256
-#define BLOCK_MOST 2500 /* ms */
+#define BLOCK_MOST 5000 /* ms */
 #define WORDS 40
 #define EVENTS 256
 #define DUE_MOST 64
@@ -141,7 +141,7 @@ static void
 hear(struct node *d)
 {
 	struct words w = { .n = 0 };
-	long block = sim.lease_ms / 2;
+	long block = sim.lease_ms;
 
 	add(&w, "XREAD");
 	add(&w, "COUNT");
@@ -405,10 +405,10 @@ find_coordinator(const char *path)
 	snprintf(sim.runs, sizeof(sim.runs), "{%s}:%s:runs", sim.ns, sim.g);
 }
 
-/* Nodes register one after the other, in a quarter of a lease; so they renew in
-   that order, too. */
+/* Nodes register one after the other, in the time between two renewals; so
+   they renew in that order, too. */
 static void
-name_nodes(unsigned first, uint64_t quarter)
+name_nodes(unsigned first, uint64_t interval)
 {
 	uint64_t now;
 	struct node *d;
@@ -427,13 +427,13 @@ name_nodes(unsigned first, uint64_t quarter)
 	}
 	now = now_ns();
 	for (i = 0; i < sim.n; i++)
-		sim.nodes[i].due = now + quarter * i / sim.n;
+		sim.nodes[i].due = now + interval * i / sim.n;
 }
 
 /* Register or renew the nodes whose time has come, some of them.  Returns the
    time until the next one, in ms. */
 static int
-say_due(uint64_t quarter, unsigned *next)
+say_due(uint64_t interval, unsigned *next)
 {
 	uint64_t now = now_ns();
 	struct node *d;
@@ -449,14 +449,14 @@ say_due(uint64_t quarter, unsigned *next)
 			renew(d);
 		d->known = true;
 		/* A process that stood still goes on from here. */
-		d->due = (now > d->due + quarter ? now : d->due) + quarter;
+		d->due = (now > d->due + interval ? now : d->due) + interval;
 		*next = (*next + 1) % sim.n;
 	}
 	return 0;
 }
 
 static void
-serve(uint64_t quarter)
+serve(uint64_t interval)
 {
 	struct epoll_event events[EVENTS];
 	unsigned next = 0;
@@ -464,7 +464,7 @@ serve(uint64_t quarter)
 
 	while (sim.n_left < sim.n) {
 		n = epoll_wait(sim.epoll, events, EVENTS,
-			       say_due(quarter, &next));
+			       say_due(interval, &next));
 		for (i = 0; i < n; i++) {
 			uintptr_t at = (uintptr_t)events[i].data.u64;
 
@@ -477,7 +477,7 @@ serve(uint64_t quarter)
 int
 redis_sim_main(int argc, char **argv)
 {
-	uint64_t quarter;
+	uint64_t interval;
 	unsigned i;
 
 	if (argc != 6)
@@ -496,8 +496,8 @@ redis_sim_main(int argc, char **argv)
 		sim.nodes[i].listen = connect_to(argv[0], &sim.nodes[i], true);
 	}
 	find_coordinator(argv[0]);
-	quarter = (uint64_t)sim.lease_ms * 1000000 / 4;
-	name_nodes((unsigned)atoi(argv[2]), quarter);
-	serve(quarter);
+	interval = (uint64_t)RENEW_AFTER(sim.lease_ms) * 1000000;
+	name_nodes((unsigned)atoi(argv[2]), interval);
+	serve(interval);
 	return 0;
 }

@@ -108,8 +108,8 @@ const struct redis_script_text evc__scripts[SCRIPTS] = {
 	EVENT("KEYS[4]", "ARGV[4]", "ARGV[5]", "'0'", "ARGV[6]")
 	"return {'ok'} ", SCRIPT_HEAD_SHORT },
 [SCRIPT_RENEW] = { "renew",
-	/* Each node renews its lease four times in a lease, so this script is
-	   short.  MGET has nothing for a key of another type. */
+	/* All nodes call this script again and again, so it is short.  MGET has
+	   nothing for a key of another type. */
 	"local call = redis.call "
 	"local is = call('MGET', KEYS[1], KEYS[2], KEYS[3]) "
 	"if not is[1] or is[2] ~= ARGV[1] or is[3] ~= ARGV[2] then "

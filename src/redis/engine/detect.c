@@ -189,9 +189,8 @@ evc__session_is_dead(const struct node_session *s)
  * The sessions are asked for in the order of their beginning, around and around,
  * in questions of LOOK_MOST sessions: the server works for nobody else
  * meanwhile.  Up to that number each tick asks for all.  Of more, a round takes
- * a quarter of a lease, which is the time between two renewals: a node's death
- * is noticed later by that, and the server has the same work for each node,
- * however many there are.
+ * the time between two renewals: a node's death is noticed later by that, and
+ * the server has the same work for each node, however many there are.
  */
 #define LOOK_MOST 500
 
@@ -244,7 +243,7 @@ check_lease(struct node_session *s, const redisReply *lease)
 		return;
 	}
 	s->blames = true;
-	/* A node renews its lease four times in a lease. */
+	/* By then a renewal is missing. */
 	if (heard >= s->e->lease_ns / 2)
 		evc__session_fence(s,
 				   "its lease is over: its last renewal was "
@@ -339,7 +338,8 @@ count_sessions(const struct redis_engine *e)
 
 	if (n <= LOOK_MOST)
 		return n;
-	ticks = (unsigned)((double)e->lease_ns / 4e9 / e->turn.tick.repeat);
+	ticks = (unsigned)((double)RENEW_AFTER(e->lease_ns) / 1e9 /
+			   e->turn.tick.repeat);
 	n = ticks > 1 ? n / ticks + 1 : n;
 	return n < LOOK_MOST ? LOOK_MOST : n;
 }

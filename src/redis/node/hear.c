@@ -8,7 +8,7 @@
  */
 #include "redis/node/node.h"
 
-#define BLOCK_MOST 2500  /* ms: each node asks again so often, for nothing */
+#define BLOCK_MOST 5000  /* ms: each node asks again so often, for nothing */
 #define COUNT_MOST "256" /* entries in an answer */
 #define TRIM_ENTRIES 256
 #define TRIM_BYTES ((size_t)1 << 20)
@@ -412,7 +412,7 @@ void
 evc__node_hear(struct session *s)
 {
 	struct redis_args a = { 0 };
-	long block = s->lease_ms / 2;
+	long block = s->lease_ms;
 
 	if (s->inbox.reading || !s->linked || !session_is_open(s))
 		return;

@@ -133,7 +133,7 @@ void
 evc__node_lease_init(struct session *s)
 {
 	ev_init(&s->lease.renew, on_renew);
-	s->lease.renew.repeat = (double)s->lease_ms / 4000;
+	s->lease.renew.repeat = (double)RENEW_AFTER(s->lease_ms) / 1e3;
 	ev_init(&s->lease.deadline, on_deadline);
 	s->lease.renew.data = s->lease.deadline.data = s;
 }
