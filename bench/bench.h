@@ -34,7 +34,7 @@
 
 #define BENCH_OURS "evcoord"
 
-/* No group takes half of this; one that does not end by then hangs. */
+/* No group takes half of this; a group without an end by then hangs. */
 #define BENCH_SECONDS 60
 
 /* Loops of a nanosecond are measured in functions that begin a cache line:

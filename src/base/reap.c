@@ -14,7 +14,7 @@
 #include "base/deadline.h"
 #include "base/sync.h"
 
-/* The first pause between two questions; each pause is twice the one before. */
+/* The first pause between two questions; each pause doubles the time. */
 #define ASK_NS 50000
 #define ASKS 12
 

@@ -5,8 +5,8 @@
 # make installcheck asks, and the program of README is built with pkg-config,
 # with CMake and with meson.  The version is the same everywhere.
 #
-# Begins alone.  While libtool links a library anew to install it, that of the
-# build is away for a moment, and a program that needs it cannot start.
+# Begins alone.  While libtool links a library anew for the installation, the
+# build has none for a moment, and a program with this library cannot start.
 . "$(dirname "$0")/common.sh"
 need debian/tests/readme tests/installed.sh README
 

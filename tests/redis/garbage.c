@@ -109,7 +109,7 @@ START_TEST(before_it_is_opened)
 			key_of(key, sizeof(key), keys[k]);
 			become(key, kind);
 			redis.n = rg.n_nodes;
-			/* Only with these variables there is a worker. */
+			/* No worker comes but with these variables. */
 			config.worker_wait = k == 3 ? T_LIMIT : 0.4;
 			rig_open(&config);
 			snprintf(what, sizeof(what), "%s as a %s", keys[k],

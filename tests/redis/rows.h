@@ -59,8 +59,8 @@ lease_of_deaths(void)
 	return t_under_valgrind() ? 2.0 : 60.0;
 }
 
-/* A lease that is waited for, in seconds.  On a loaded machine a node is late, and
-   much later with the thread sanitizer; it is not to lose the lease by that. */
+/* A lease whose end a test waits for, in seconds.  On a loaded machine a node is
+   late, and much later with the thread sanitizer: yet no node loses its lease. */
 static MAYBE_UNUSED double
 short_lease(void)
 {

@@ -113,8 +113,8 @@
 #define VALUE_LEAST ((size_t)64 << 10)
 #define VALUE_PX 3600000 /* ms until the key of a value ends */
 #define KEYS_PX(lease_ms) ((lease_ms) * 10 > 60000 ? (lease_ms) * 10 : 60000)
-/* Time between two renewals.  The answer to the third one comes before the lease
-   ends; that to a fourth one would not, at this interval or at a quarter. */
+/* Time between two renewals.  The third answer comes before the lease ends; a
+   fourth answer would come too late, after this interval or after a quarter. */
 #define RENEW_AFTER(lease) ((lease) * 2 / 7)
 #define CHUNK_BYTES 512
 #define EXT_STORED 0x57 /* type of the extension with a vector's size */

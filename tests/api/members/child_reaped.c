@@ -211,9 +211,9 @@ pid_next(pid_t pid)
 	return fclose(f) == 0 && ok;
 }
 
-/* Run the function as the first process of a new namespace of pids, because other
-   tests would get pids that were in use a moment ago, too.  The status of its
-   end; 77: there is no such namespace to be had. */
+/* Run the function as the first process of a new namespace of pids; else other
+   tests would get pids of processes just killed, too.  The status of its end; 77:
+   there is no such namespace to be had. */
 static int
 run_with_own_pids(void (*fn)(void))
 {
