@@ -29,8 +29,8 @@
 
 struct ending {
 	struct evc__helper_job job; /* first: write_when_due() gets it */
-	uint32_t named; /* lock: number of the latest stop with the line that
-			   names members */
+	uint32_t named; /* lock: number of the latest stop with the line of
+			   members' names */
 	uint64_t over_ns; /* lock: time of the line for the end of stop
 			     c->log.timed_out */
 	uint32_t again;   /* lock: number of the latest stop with a second such
@@ -182,7 +182,7 @@ asked_again(const evc_coord *c, struct ending *e, uint32_t stop)
 	return true;
 }
 
-/* No lock: the time of c's stop is over, or a signal asks again after that.  The
+/* No lock: the time of c's stop is over, or a signal asks again later.  The
    first line is out before the report calls a function of the program, which may
    hang. */
 static void

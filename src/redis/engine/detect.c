@@ -189,7 +189,7 @@ evc__session_is_dead(const struct node_session *s)
  * The sessions are asked for in the order of their beginning, around and around,
  * in questions of LOOK_MOST sessions: the server works for nobody else
  * meanwhile.  Up to that number each tick asks for all.  Of more, a round takes
- * the time between two renewals: a node's death is noticed later by that, and
+ * the time between two renewals: a node's death is noticed as much later, and
  * the server has the same work for each node, however many there are.
  */
 #define LOOK_MOST 500

@@ -248,8 +248,8 @@ stay_ended(evc_coord *scope, const evc_verdict *v, void *arg)
 	stay(scope, arg);
 }
 
-/* The helper thread is held up while the pid goes to somebody else, by a scope that
-   tells of its end, so the library cannot know yet. */
+/* A scope's ended function holds the helper thread up while the pid goes to somebody
+   else, so the library cannot know yet. */
 static void
 use_pid_again(void)
 {

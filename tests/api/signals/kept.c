@@ -290,7 +290,7 @@ START_TEST(after_the_end_of_the_time_the_second_signal_says_who_is_late)
 }
 END_TEST
 
-/* "stuck" asks again while the report of the end is made. */
+/* A second signal while the report of the end is made. */
 static size_t
 ask_again(unsigned format, char *buf, size_t n, void *arg)
 {
