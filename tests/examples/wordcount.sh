@@ -290,13 +290,17 @@ done
 # ---- --checkpoint ------------------------------------------------------------
 
 # until_done ARGUMENT...: again and again, killed with kill -9 at random moments,
-# until it was so often, and then to the end.
+# but first with a checkpoint, until it was so often, and then to the end.
 until_done() {
 	local kills=0
 
 	while [ $kills -lt "${EVC_STOPS:-5}" ]; do
 		start --all -v --checkpoint "$tmp/file" "$@"
-		sleep "0.$(printf '%03d' $((200 + RANDOM % 500)))"
+		if [ $kills -eq 0 ]; then
+			until_true test -s "$tmp/file"
+		else
+			sleep "0.$(printf '%03d' $((200 + RANDOM % 500)))"
+		fi
 		kill -KILL "$server" 2>/dev/null
 		end_all
 		[ $status -eq 137 ] || return # it was faster

@@ -78,15 +78,6 @@ works_again(void)
 
 /* ---- before it is opened ---- */
 
-static bool
-is_reported(const char *why)
-{
-	char text[2048];
-
-	own_report(evc_cluster_scope(on.cl), text, sizeof(text));
-	return strstr(text, why) != NULL;
-}
-
 START_TEST(before_it_is_opened)
 {
 	static const char *const keys[] = { "ver", "coord", "gen", "var",

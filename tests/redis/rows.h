@@ -359,6 +359,32 @@ marks_end(const struct marks *m)
 	return n;
 }
 
+/* Does the cluster's report say so? */
+static MAYBE_UNUSED bool
+is_reported(const char *why)
+{
+	char text[2048];
+
+	own_report(evc_cluster_scope(on.cl), text, sizeof(text));
+	return strstr(text, why) != NULL;
+}
+
+/* A cluster that gets no worker, and says why: the error of a function. */
+static MAYBE_UNUSED evc_reason
+rig_open_in_vain(const evc_cluster_config *config, const char *why)
+{
+	evc_reason e;
+
+	rig_open(config);
+	/* The server may be slower than the wait for workers. */
+	UNTIL(is_reported(why));
+	DO("add", "[ii]", 1, 2);
+	IS(join(), EVC_UNAVAILABLE);
+	OK(evc_cluster_error_get(on.cl, 0, &e));
+	HAS(e.text, why);
+	return e;
+}
+
 /* ---- main ---- */
 
 #define REDIS_ROWS(area, functions, ...) \
