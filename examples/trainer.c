@@ -20,7 +20,8 @@
  *	--batch N          samples (100)
  *	--seed N           of all random numbers (1)
  *	--quick            fewer samples (200000)
- *	--kill             kill -9 of a worker every 100 to 200 ms
+ *	--kill             kill -9 of a worker every 100 to 200 ms, if a batch
+ *	                   was done meanwhile
  *	--checkpoint FILE  keep the model there, and go on from it the next time
  *	--plot FILE        draw the losses there, as SVG
  *

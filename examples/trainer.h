@@ -74,6 +74,7 @@ struct trainer {
 	double seconds;     /* that it took */
 	double next_kill;   /* a moment, as of now_seconds */
 	unsigned n_kills;
+	uint64_t done_at_kill; /* functions, as of the last one */
 };
 
 /* This process is a worker, or, with options, brings workers to an address.

@@ -243,22 +243,29 @@ pid_of(const evc_cluster_worker_info *w)
 	return (pid_t)strtol(pid + strlen("pid "), NULL, 10);
 }
 
-/* kill -9 of some worker that has work. */
+/* kill -9 of some worker that has work, when a batch was done since the last one:
+   where a batch takes longer than the time between two, all would die of it. */
 static void
 kill_a_worker(struct trainer *t)
 {
 	evc_cluster_worker_info w;
 	unsigned i, n = 0;
 	pid_t pid, chosen = 0;
+	evc_cluster_info now;
 
+	if (evc_cluster_get(t->cluster, &now) != 0 ||
+	    (t->n_kills > 0 && now.n_done == t->done_at_kill))
+		return;
 	for (i = 0; evc_cluster_worker_get(t->cluster, i, &w) == 0; i++) {
 		pid = w.n_running > 0 ? pid_of(&w) : 0;
 		/* Of n workers each is chosen as often as the others. */
 		if (pid > 0 && random() % ++n == 0)
 			chosen = pid;
 	}
-	if (chosen > 0 && kill(chosen, SIGKILL) == 0)
+	if (chosen > 0 && kill(chosen, SIGKILL) == 0) {
 		t->n_kills++;
+		t->done_at_kill = now.n_done;
+	}
 	t->next_kill = now_seconds() +
 		       (chosen ? 0.1 + 0.1 * ((double)random() / RAND_MAX) :
 				 0.005);
