@@ -854,7 +854,9 @@ evc_variable_each(evc_cluster *cluster, evc_variable_fn *fn, void *arg);
  * Ownership: path is copied; NULL = config.checkpoint.
  * Returns:   0; -EVC_INVALID_ARGUMENT, -EVC_RESOURCE_EXHAUSTED (no room on the
  *            disk, too), -EVC_PERMISSION_DENIED, -EVC_NOT_FOUND (no such
- *            folder), -EVC_UNAVAILABLE for another error of the file system.
+ *            folder), -EVC_UNAVAILABLE for another error of the file system;
+ *            -EVC_DATA_LOSS for a variable over Redis that holds no value,
+ *            because somebody else has written it.
  * Since:     0.1
  */
 EVC_MUST_USE EVC_API evc_status
@@ -898,7 +900,8 @@ typedef struct evc_cluster_info {
 				    count until they are gone */
 	unsigned n_up;           /* workers that take functions */
 	uint64_t n_queued;       /* not begun, those that wait included */
-	uint64_t n_running;
+	uint64_t n_running;      /* given to a worker: some wait there behind
+				    others */
 	/* n_scheduled ... n_builds count since the cluster was opened. */
 	uint64_t n_scheduled;    /* accepted */
 	uint64_t n_done;         /* succeeded */

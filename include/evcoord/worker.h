@@ -106,7 +106,7 @@ evc_exec_return(evc_exec *x, const char *format, ...);
  * code.
  *
  * Thread:    the function's.
- * Ownership: the text is copied, cut to 191 bytes.
+ * Ownership: the text is copied; 4,095 bytes are kept (evc_remote_text).
  * Returns:   code, 1..255; EVC_UNKNOWN for another value.
  * Since:     0.1
  */

@@ -9,6 +9,7 @@
 
 #include <evcoord.h>
 
+#include "base/reserved.h"
 #include "base/sync.h"
 #include "wire/head.h"
 
@@ -74,6 +75,9 @@ evc__elements_check(const evc_elements *e, bool whole)
 	if (e == NULL)
 		return evc_refuse(-EVC_INVALID_ARGUMENT,
 				  "there are no elements");
+	if (!RESERVED_IS_ZERO(e->reserved_))
+		return evc_refuse(-EVC_INVALID_ARGUMENT,
+				  "elements: reserved_ must be 0");
 	if (e->doubles != NULL ? e->floats != NULL :
 				 e->floats == NULL && e->n > 0)
 		return evc_refuse(-EVC_INVALID_ARGUMENT,

@@ -307,6 +307,11 @@ START_TEST(wrong_elements_are_refused)
 	set_zeros("v", 2);
 	REFUSED(EVC_INVALID_ARGUMENT, evc_vector_set(on.cl, "v", NULL));
 	REFUSED(EVC_INVALID_ARGUMENT,
+		evc_vector_set(on.cl, "v", &(evc_elements){
+						   .floats = (float[]){ 1 },
+						   .n = 1,
+						   .reserved_ = { 1 } }));
+	REFUSED(EVC_INVALID_ARGUMENT,
 		evc_vector_set(on.cl, "v", &(evc_elements){ .n = 1 }));
 	REFUSED(EVC_INVALID_ARGUMENT,
 		evc_vector_set(on.cl, "v", &(evc_elements){ .doubles = d,

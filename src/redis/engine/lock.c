@@ -397,7 +397,9 @@ evc__redis_lock_tick(struct redis_engine *e, uint64_t now)
 	    now - e->away_ns > e->lease_ns * 3 &&
 	    (e->lock.phase == PHASE_AWAY || e->lock.phase == PHASE_RESTART)) {
 		evc__redis_lose(
-			e, true, "there was no connection for %.1f s: %s",
+			e, true,
+			"there was no connection for %.1f s, and the cluster "
+			"was given up; another one may be opened: %s",
 			(double)(now - e->away_ns) / 1e9, e->trouble.now);
 		return;
 	}
