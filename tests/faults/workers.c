@@ -201,7 +201,7 @@ END_TEST
 /* ---- what happens later ---- */
 
 static int
-each_of_a_resize(const char *op, int err)
+each_of_a_resize(const char *op, const char *by, int err)
 {
 	int nth, h, failed = 0;
 	bool all = false;
@@ -213,7 +213,7 @@ each_of_a_resize(const char *op, int err)
 		scene_make(&s);
 		crew_add(s.reg, "a", &s.a, 2, NULL);
 		OK(evc_registry_start(s.reg));
-		h = seam_fail(op, NULL, nth, err);
+		h = seam_fail(op, by, nth, err);
 		st = evc_group_resize(s.a.group, 5);
 		all = seam_arrivals(h) < nth;
 		seam_reset();
@@ -239,8 +239,11 @@ each_of_a_resize(const char *op, int err)
 
 START_TEST(each_allocation_and_each_thread_of_a_resize)
 {
-	ck_assert_int_ge(each_of_a_resize("thread_create", EAGAIN), 3);
-	(void)each_of_a_resize("alloc", ENOMEM);
+	ck_assert_int_eq(each_of_a_resize("thread_create", "create_thread",
+					  EAGAIN),
+			 3);
+	(void)each_of_a_resize("thread_create", NULL, EAGAIN);
+	(void)each_of_a_resize("alloc", NULL, ENOMEM);
 }
 END_TEST
 
