@@ -252,11 +252,10 @@ kill_a_worker(struct trainer *t)
 	unsigned i, n = 0;
 	pid_t pid, chosen = 0;
 	evc_cluster_info now;
+	bool may = evc_cluster_get(t->cluster, &now) == 0 &&
+		   (t->n_kills == 0 || now.n_done != t->done_at_kill);
 
-	if (evc_cluster_get(t->cluster, &now) != 0 ||
-	    (t->n_kills > 0 && now.n_done == t->done_at_kill))
-		return;
-	for (i = 0; evc_cluster_worker_get(t->cluster, i, &w) == 0; i++) {
+	for (i = 0; may && evc_cluster_worker_get(t->cluster, i, &w) == 0; i++) {
 		pid = w.n_running > 0 ? pid_of(&w) : 0;
 		/* Of n workers each is chosen as often as the others. */
 		if (pid > 0 && random() % ++n == 0)
