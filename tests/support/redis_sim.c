@@ -22,7 +22,6 @@
 #define START 1       /* of the only start of each worker */
 #define COUNT "256"   /* entries in an answer, as a real node asks for */
 #define TRIM_EACH 256
-#define BLOCK_MOST 5000 /* ms */
 #define WORDS 40
 #define EVENTS 256
 #define DUE_MOST 64
@@ -141,13 +140,12 @@ static void
 hear(struct node *d)
 {
 	struct words w = { .n = 0 };
-	long block = sim.lease_ms;
 
 	add(&w, "XREAD");
 	add(&w, "COUNT");
 	add(&w, COUNT);
 	add(&w, "BLOCK");
-	add_number(&w, block > BLOCK_MOST ? BLOCK_MOST : block);
+	add_number(&w, BLOCK_MS(sim.lease_ms));
 	add(&w, "STREAMS");
 	add(&w, d->to);
 	add(&w, d->last);

@@ -116,6 +116,8 @@
 /* Time between two renewals.  The third answer comes before the lease ends; a
    fourth answer would come too late, after this interval or after a quarter. */
 #define RENEW_AFTER(lease) ((lease) * 2 / 7)
+/* For so long a node's question for its next functions waits at the server. */
+#define BLOCK_MS(lease_ms) ((lease_ms) < 5000 ? (lease_ms) : 5000)
 #define CHUNK_BYTES 512
 #define EXT_STORED 0x57 /* type of the extension with a vector's size */
 #define EVENT_BEGUN "begun" /* field of the first entry of ev */

@@ -8,7 +8,6 @@
  */
 #include "redis/node/node.h"
 
-#define BLOCK_MOST 5000  /* ms: each node asks again so often, for nothing */
 #define COUNT_MOST "256" /* entries in an answer */
 #define TRIM_ENTRIES 256
 #define TRIM_BYTES ((size_t)1 << 20)
@@ -412,17 +411,14 @@ void
 evc__node_hear(struct session *s)
 {
 	struct redis_args a = { 0 };
-	long block = s->lease_ms;
 
 	if (s->inbox.reading || !s->linked || !session_is_open(s))
 		return;
-	if (block > BLOCK_MOST)
-		block = BLOCK_MOST;
 	evc__args_text(&a, "XREAD");
 	evc__args_text(&a, "COUNT");
 	evc__args_text(&a, COUNT_MOST);
 	evc__args_text(&a, "BLOCK");
-	evc__args_fmt(&a, "%ld", block > 0 ? block : 1);
+	evc__args_fmt(&a, "%ld", BLOCK_MS(s->lease_ms));
 	evc__args_text(&a, "STREAMS");
 	evc__args_key(&a, &s->node->address, "%s:to:%s.%llu", s->gen,
 		      s->node->name, (unsigned long long)s->inc);
