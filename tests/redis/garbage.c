@@ -221,6 +221,40 @@ START_TEST(each_key_while_it_runs)
 }
 END_TEST
 
+/* ---- a stream that takes no entry any more ---- */
+
+#define LAST_ID "18446744073709551615-18446744073709551615"
+
+/* Each entry gets an id by the server, and somebody has used the last one: as an
+   entry, or without one.  The functions run to their end, by another stream. */
+START_TEST(no_id_is_left)
+{
+	static const char *const harms[] = { "XADD %s " LAST_ID " a b",
+					     "XSETID %s " LAST_ID };
+	evc_schedule_opts txn = { .flags = EVC_TRANSACTIONAL, .deaths = 255 };
+	evc_cluster_config config = { .lease = short_lease() };
+	char key[160];
+	size_t h;
+	int i;
+
+	rig(_i, &(struct rig_opts){ .own = true });
+	rig_node(1);
+	rig_open(&config);
+	for (h = 0; h < sizeof(harms) / sizeof(harms[0]); h++) {
+		for (i = 0; i < 200; i++)
+			OK(evc_schedule_pack(on.cl, "step", &txn, NULL, "[sd]",
+					     "n", 0.01));
+		UNTIL(variable("n") > 200.0 * (double)h + 20);
+		ck_assert(find_key("[0-9]", ":ev", key, sizeof(key)));
+		rs_do(rg.server, harms[h], key);
+		UNTIL(is_reported("no id left"));
+		OK(join());
+		ck_assert_msg(variable("n") == 200.0 * (double)(h + 1), "%g",
+			      variable("n"));
+	}
+}
+END_TEST
+
 /* ---- bytes ---- */
 
 static size_t
@@ -569,7 +603,7 @@ limit(void)
 }
 
 REDIS_ROWS("redis: garbage", functions, ROW(before_it_is_opened),
-	   ROW(each_key_while_it_runs), ROW(made_up_events),
+	   ROW(no_id_is_left), ROW(each_key_while_it_runs), ROW(made_up_events),
 	   ROW(made_up_events_of_a_node), ROW(made_up_orders),
 	   ROW(made_up_variables), ROW(bent_answers),
 	   ROW(variables_that_are_too_deep))

@@ -494,6 +494,65 @@ START_TEST(out_of_memory_when_a_result_is_due)
 }
 END_TEST
 
+/* ---- its lock is lost, and cannot be taken again ---- */
+
+static void
+lose_lock(evc_cluster_config *config, int i)
+{
+	double is;
+
+	rig(i, &(struct rig_opts){ .own = true });
+	rig_node(2);
+	rig_open(config);
+	OK(evc_variable_add(on.cl, "n", 1, &is));
+	no_memory();
+	ck_assert_int_eq(rig_key("DEL", "coord"), 1);
+	UNTIL(is_reported("cannot be taken"));
+}
+
+/* Calls about variables wait for six leases.  With memory all goes on. */
+START_TEST(lock_without_memory)
+{
+	evc_cluster_config config = { .lease = SHORT_LEASE };
+	double is;
+
+	lose_lock(&config, _i);
+	REFUSED(EVC_UNAVAILABLE, evc_variable_number(on.cl, "n", &is));
+	HAS(evc_last_error(), "cannot be taken");
+	ck_assert_uint_eq(evc_cluster_finished(on.cl), 0);
+	memory();
+	UNTIL(evc_variable_number(on.cl, "n", &is) == 0);
+	ck_assert_msg(is == 1, "%g", is);
+	rig_all_up();
+	IS(take_number(SCHEDULE("add", "[ii]", 1, 2)), 3);
+	OK(join());
+}
+END_TEST
+
+static void *
+change_once(void *cl)
+{
+	REFUSED(EVC_UNAVAILABLE, evc_variable_add(cl, "n", 1, NULL));
+	return NULL;
+}
+
+/* After a stop they wait for the cluster's grace, and not for 30 seconds. */
+START_TEST(stopped_without_its_lock)
+{
+	evc_cluster_config config = { .lease = 5, .grace = 0.5 };
+	double begun = t_now();
+	pthread_t t;
+
+	lose_lock(&config, _i);
+	OK(pthread_create(&t, NULL, change_once, on.cl));
+	t_sleep(0.2);
+	OK(evc_request_stop(on.c, 0, "enough"));
+	OK(pthread_join(t, NULL));
+	ck_assert_double_lt(t_now() - begun, T_LIMIT);
+	rig_close();
+}
+END_TEST
+
 static void
 few_replicas(void)
 {
@@ -673,6 +732,7 @@ REDIS_ROWS("redis: the server is lost", functions,
 	   ROW(restarted_with_its_data_which_is_not_trusted),
 	   ROW(restarted_while_transactional_functions_run),
 	   ROW(out_of_memory), ROW(out_of_memory_when_a_result_is_due),
+	   ROW(lock_without_memory), ROW(stopped_without_its_lock),
 	   ROW(without_replicas), ROW(read_only_server),
 	   ROW(read_only_server_for_long),
 	   ROW(a_command_is_forbidden), ROW(scripts_are_flushed),

@@ -197,6 +197,8 @@ bool evc__reply_is_plain(const char *s, size_t n, bool blanks);
    unexpected answer".  Valid as long as r. */
 const char *evc__reply_why(const redisReply *r);
 bool evc__reply_is_error(const redisReply *r, const char *prefix);
+/* The stream takes no entry any more: the last one has the greatest id. */
+bool evc__reply_has_no_id(const redisReply *r);
 
 /* ---- operation.c: an operation on a variable ---- */
 

@@ -120,3 +120,10 @@ evc__reply_is_error(const redisReply *r, const char *prefix)
 	return r != NULL && r->type == REDIS_REPLY_ERROR && r->str != NULL &&
 	       strncmp(r->str, prefix, strlen(prefix)) == 0;
 }
+
+bool
+evc__reply_has_no_id(const redisReply *r)
+{
+	return r != NULL && r->type == REDIS_REPLY_ERROR && r->str != NULL &&
+	       strstr(r->str, "exhausted the last possible ID") != NULL;
+}

@@ -9,6 +9,7 @@
 #include <inttypes.h>
 
 #define COUNT_MOST "1000"
+#define ID_LAST "18446744073709551615-18446744073709551615"
 #define FENCE UINT64_MAX /* number of a mark */
 #define TRIM_EACH 1000
 
@@ -176,6 +177,8 @@ take_entry(struct redis_engine *e, const redisReply *entry)
 	evc__copy(e->reader.last, sizeof e->reader.last,
 		  entry->element[0]->str);
 	e->reader.n_untrimmed++;
+	if (e->lock.phase == PHASE_LIVE && strcmp(e->reader.last, ID_LAST) == 0)
+		evc__redis_restart(e, NO_ID_LEFT);
 	if (evc__reply_field(entry, EVENT_BEGUN, &n) != NULL)
 		return;
 	wrong = parse_entry(entry, &ev);

@@ -45,6 +45,9 @@ struct event_reader {
 
 /* ---- events.c ---- */
 
+/* Why a generation is over: no node can write anything any more. */
+#define NO_ID_LEFT "the stream of events has no id left for another entry"
+
 /* Wait for the next entries. */
 void evc__redis_read(struct redis_engine *e);
 /* Delete the entries that were read. */

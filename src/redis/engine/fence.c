@@ -192,6 +192,8 @@ on_fence(const redisReply *r, void *arg)
 	else if (mark_is_late(s))
 		evc__session_marked(s); /* the next mark would be refused,
 					   too */
+	if (evc__reply_has_no_id(r) && s->e->lock.phase == PHASE_LIVE)
+		evc__redis_restart(s->e, NO_ID_LEFT);
 }
 
 static void
@@ -252,7 +254,7 @@ evc__redis_restart(struct redis_engine *e, const char *why)
 	struct node_session *s, *tmp;
 
 	e->lock.phase = PHASE_RESTART;
-	e->lock.counted = false;
+	e->lock.counted = e->lock.refused = false;
 	if (why != e->lock.why_restart)
 		evc__copy(e->lock.why_restart, sizeof e->lock.why_restart, why);
 	evc__redis_trouble(e, "%s: workers of %s register anew", why,

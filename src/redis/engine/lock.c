@@ -214,6 +214,7 @@ on_take(const redisReply *r, void *arg)
 	else
 		evc__redis_trouble(e, "the namespace %s cannot be taken: %s",
 				   e->address.ns, evc__reply_why(r));
+	e->lock.refused = true;
 	redis_look_soon(e);
 }
 
@@ -411,9 +412,10 @@ evc__redis_lock_tick(struct redis_engine *e, uint64_t now)
 		return;
 	if (e->lock.phase == PHASE_TAKING)
 		evc__redis_take(e, e->lock.g);
-	else if (e->lock.phase == PHASE_RESTART)
+	else if (e->lock.phase == PHASE_RESTART) {
+		e->lock.refused = false;
 		redis_look_soon(e);
-	else if (e->lock.phase == PHASE_AWAY && e->lock.g != 0)
+	} else if (e->lock.phase == PHASE_AWAY && e->lock.g != 0)
 		evc__redis_lock_again(e);
 	else if (e->lock.phase == PHASE_LIVE) {
 		evc__redis_lock_again(e);

@@ -25,6 +25,7 @@ struct coordinator_lock {
 	uint64_t g;           /* the generation; 0: none was taken yet */
 	char g_text[24];      /* the generation, as a text */
 	bool taking;          /* an answer to TAKE is on its way */
+	bool refused;         /* TAKE was refused, and rests until a tick */
 	bool asking;          /* an answer to LOCK is on its way */
 	uint64_t asked_ns;    /* time of the last TAKE or LOCK */
 	uint64_t least;       /* TAKE asks for a generation greater than this */

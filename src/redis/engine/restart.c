@@ -114,7 +114,7 @@ evc__redis_restart_go_on(struct redis_engine *e)
 		return;
 	count_changes(e);
 	if (!all_sessions_are_read(e) || !e->lock.counted ||
-	    variables_are_lost(e))
+	    variables_are_lost(e) || e->lock.refused || e->turn.left)
 		return;
 	delete_generation(e);
 	evc__redis_questions_again(e, true);

@@ -15,7 +15,7 @@
 					      node */
 #define PLACES_MOST 100000 /* workers of all nodes together */
 #define NODES_HELD 100     /* nodes that reports name as members */
-#define ID_SIZE 32                         /* of the id of a stream's entry */
+#define ID_SIZE 48         /* of the id of a stream's entry */
 
 /* Frames in one entry of a node's stream, until Redis has answered that the
    entry is there.  Loop thread only. */

@@ -11,6 +11,14 @@
 #include "redis/engine/engine.h"
 
 #include <inttypes.h>
+#include <math.h>
+
+/* Leases for which a question waits.  Before the first generation: one lease is
+   that of a coordinator that has died, and taking needs some time.  Later: three
+   leases without a connection end the engine, and two and a half more are those
+   of nodes that cannot be fenced. */
+#define WAIT_FIRST 2
+#define WAIT_AGAIN 6
 
 static struct redis_engine *
 engine_of(evc_engine *engine)
@@ -280,57 +288,90 @@ evc__redis_questions(struct redis_engine *e)
 			       e->load.placing);
 }
 
+static bool
+may_have_changed(const struct redis_engine *e, const evc_engine_question *q)
+{
+	return e->questions.doubt && q->update.op != EVC_VARIABLE_GET &&
+	       q->update.op != EVC_VARIABLE_VECTOR_GET &&
+	       q->update.op != EVC_VARIABLE_COUNTS;
+}
+
+/* The current question gets no answer of the server. */
+static void
+give_up_current(struct redis_engine *e, const char *why)
+{
+	evc_engine_question *q = e->questions.current;
+	char text[REDIS_WHY_SIZE + 64];
+	struct text t = evc__text_in(text, sizeof text);
+
+	e->questions.current = NULL;
+	e->questions.sent = false;
+	if (q == NULL)
+		return;
+	if (q->update.op == EVC_VARIABLE_REPLACE)
+		evc__load_drop(e);
+	evc__text_fmt(&t, "%s%s", why,
+		      may_have_changed(e, q)
+			      ? ": it is not known whether the change was made"
+			      : "");
+	evc__question_answer(q, -EVC_UNAVAILABLE, text);
+}
+
 void
 evc__redis_questions_again(struct redis_engine *e, bool anew)
 {
-	evc_engine_question *q = e->questions.current;
-	char why[REDIS_WHY_SIZE + 64];
-	struct text t = evc__text_in(why, sizeof why);
-
 	e->questions.sent = e->snapshots.sent = false;
 	if (!anew)
 		return;
 	/* The answers of the old generation are lost. */
 	evc__snapshot_anew(e);
-	if (q == NULL || !e->questions.doubt ||
-	    q->update.op == EVC_VARIABLE_GET ||
-	    q->update.op == EVC_VARIABLE_VECTOR_GET ||
-	    q->update.op == EVC_VARIABLE_COUNTS) {
+	if (e->questions.current != NULL &&
+	    may_have_changed(e, e->questions.current))
+		give_up_current(e, e->lock.why_restart);
+	else
 		evc__load_anew(e);
-		return;
-	}
-	e->questions.current = NULL;
-	evc__text_fmt(&t, "%s: it is not known whether the change was made",
-		      e->lock.why_restart);
-	evc__question_answer(q, -EVC_UNAVAILABLE, why);
 }
 
 static void
 answer_all_waiting(struct redis_engine *e, const char *why)
 {
-	evc_engine_question *q = e->questions.current;
+	evc_engine_question *q;
 
-	if (q != NULL && q->update.op == EVC_VARIABLE_REPLACE)
-		evc__load_drop(e);
-	e->questions.current = NULL;
-	e->questions.sent = false;
-	if (q != NULL)
-		evc__question_answer(q, -EVC_UNAVAILABLE, why);
+	give_up_current(e, why);
 	evc__snapshot_end(e, why);
 	while ((q = next_question(e)) != NULL)
 		evc__question_answer(q, -EVC_UNAVAILABLE, why);
 }
 
+/* true: questions have waited for too long, or the stop leaves no time. */
+static bool
+wait_is_over(struct redis_engine *e, uint64_t now)
+{
+	struct questions *q = &e->questions;
+	unsigned most = e->lock.g == 0 ? WAIT_FIRST : WAIT_AGAIN;
+	double left = evc_should_stop(e->scope) ? evc_stop_left(e->scope) :
+						  INFINITY;
+
+	if (left < INFINITY && q->stop_ns == 0)
+		q->stop_ns = evc__after(now,
+					evc__grace_within(e->grace_ns, left));
+	return left <= 0 || (q->stop_ns != 0 && now >= q->stop_ns) ||
+	       now - q->waits_ns > most * e->lease_ns;
+}
+
 void
 evc__redis_questions_tick(struct redis_engine *e, uint64_t now)
 {
-	if (e->lock.g != 0 ||
-	    (e->questions.current == NULL && e->questions.queue == NULL &&
+	struct questions *q = &e->questions;
+
+	fetch_asked(e);
+	if ((e->lock.phase == PHASE_LIVE && e->up) ||
+	    (q->current == NULL && q->queue == NULL &&
 	     e->snapshots.first == NULL))
-		e->questions.waits_ns = 0;
-	else if (e->questions.waits_ns == 0)
-		e->questions.waits_ns = now;
-	else if (now - e->questions.waits_ns > 2 * e->lease_ns)
+		q->waits_ns = q->stop_ns = 0;
+	else if (q->waits_ns == 0)
+		q->waits_ns = now;
+	else if (wait_is_over(e, now))
 		answer_all_waiting(e, e->trouble.now);
 }
 

@@ -21,8 +21,10 @@ struct questions {
 	uint64_t seq;      /* number of the current question */
 	bool sent;         /* an answer is on its way */
 	bool doubt;        /* the current question may have been answered */
-	uint64_t waits_ns; /* time since which questions wait without a
-			      generation; 0: none does */
+	uint64_t waits_ns; /* time since which questions wait, and none can be
+			      sent; 0: none does */
+	uint64_t stop_ns;  /* such a wait ends then, for a stop; 0: there is no
+			      stop */
 	bool deaf;         /* all questions are refused, with deaf_why */
 	char deaf_why[REDIS_WHY_SIZE];
 };
@@ -32,8 +34,8 @@ void evc__redis_questions_init(struct redis_engine *e);
 void evc__redis_questions_off(struct redis_engine *e);
 /* Send the next question, if there is one. */
 void evc__redis_questions(struct redis_engine *e);
-/* Refuse questions that have waited two leases for the first generation: one
-   lease is that of a coordinator that has died, and taking needs some time. */
+/* Refuse questions that have waited for a generation for too long, or for the
+   grace of the stop. */
 void evc__redis_questions_tick(struct redis_engine *e, uint64_t now);
 /* The connection is lost; anew: so is the generation. */
 void evc__redis_questions_again(struct redis_engine *e, bool anew);

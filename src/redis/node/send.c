@@ -58,6 +58,13 @@ note_refusal(struct event_batch *batch, const redisReply *r)
 static int
 judge_answer(struct event_batch *batch, const redisReply *r)
 {
+	/* The coordinator begins another stream. */
+	if (evc__reply_has_no_id(r)) {
+		evc__node_end(batch->session,
+			      "cannot send results: the stream of events has "
+			      "no id left");
+		return -1;
+	}
 	if (r->type == REDIS_REPLY_ERROR)
 		return 0;
 	/* The stream is gone, with all entries that were in it. */
