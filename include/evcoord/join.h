@@ -46,10 +46,10 @@ evc_run(evc_coord *c, const evc_join_opts *opts, evc_verdict *ret_verdict);
  *            a join would deadlock and is refused.
  * Ownership: *ret_verdict is the caller's, filled when the result is >= 0.
  *            Listed threads become registered ones.
- * Returns:   the verdict's code; -EVC_FAILED_PRECONDITION;
- *            -EVC_INVALID_ARGUMENT, also for a list with a detached thread, and
- *            then no thread of the list was registered; -EVC_RESOURCE_EXHAUSTED
- *            (for a list of threads).
+ * Returns:   the verdict's code; -EVC_FAILED_PRECONDITION, also in a function
+ *            of a cluster on threads; -EVC_INVALID_ARGUMENT, also for a list
+ *            with a detached thread, and then no thread of the list was
+ *            registered; -EVC_RESOURCE_EXHAUSTED (for a list of threads).
  * Since:     0.1
  */
 EVC_MUST_USE EVC_API evc_status

@@ -75,7 +75,27 @@ ends_its_thread(evc_exec *x, void *arg)
 	pthread_exit(NULL);
 }
 
+/* No join that needs the function's own end; one of a scope beside. */
+static evc_status
+joins(evc_exec *x, void *arg)
+{
+	evc_coord *beside;
+
+	(void)x;
+	(void)arg;
+	REFUSED(EVC_FAILED_PRECONDITION, evc_join(c, NULL, NULL));
+	REFUSED(EVC_FAILED_PRECONDITION,
+		evc_join(evc_cluster_scope(cl), NULL, NULL));
+	REFUSED(EVC_FAILED_PRECONDITION, evc_cluster_join(cl, INFINITY));
+	OK(evc_scope_new(c, NULL, NULL, &beside));
+	OK(evc_scope_ready(beside));
+	OK(evc_join(beside, NULL, NULL));
+	OK(evc_free(beside));
+	return 0;
+}
+
 static const evc_function table[] = {
+	{ .name = "joins", .fn = joins },
 	{ .name = "add", .fn = add },
 	{ .name = "own_thread", .fn = own_thread },
 	{ .name = "hangs", .fn = hangs },
@@ -357,6 +377,18 @@ START_TEST(several_threads_schedule_and_fetch)
 }
 END_TEST
 
+START_TEST(a_function_may_not_join_what_waits_for_it)
+{
+	evc_remote *r;
+
+	open_cluster("threads://2");
+	r = schedule("joins");
+	OK(evc_remote_fetch(r, T_LIMIT, NULL));
+	evc_remote_free(r);
+	close_cluster();
+}
+END_TEST
+
 START_TEST(a_function_of_the_program_runs_by_its_address)
 {
 	evc_remote *r;
@@ -486,6 +518,7 @@ API_MAIN("threads", the_place_is_the_number_of_threads,
 	 many_short_ones_run_once_each, a_function_may_wait_for_one_behind_it,
 	 a_function_may_wait_for_who_has_a_result_before_it, no_wake_up_is_lost,
 	 several_threads_schedule_and_fetch,
+	 a_function_may_not_join_what_waits_for_it,
 	 a_function_of_the_program_runs_by_its_address,
 	 a_cancel_wakes_the_one_that_runs, a_stop_ends_what_runs_and_what_waits,
 	 a_hung_function_is_a_straggler,
