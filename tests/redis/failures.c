@@ -119,13 +119,24 @@ END_TEST
 
 /* Somebody has deleted its lease: it notices, and ends what it runs before that
    begins elsewhere. */
+static void
+delete_leases(void)
+{
+	redisReply *keys = rs_ask(rg.server, "KEYS *");
+	size_t i;
+
+	for (i = 0; i < keys->elements; i++)
+		if (strstr(keys->element[i]->str, rg.ns) != NULL &&
+		    strstr(keys->element[i]->str, "}:lease:") != NULL)
+			rs_do(rg.server, "DEL %s", keys->element[i]->str);
+	freeReplyObject(keys);
+}
+
 START_TEST(lease_is_deleted)
 {
 	evc_cluster_config config = { .lease = 2 * short_lease() };
 	struct marks m = marks_begin();
-	redisReply *keys;
 	evc_remote *r;
-	size_t i;
 	pid_t pid;
 
 	rig(_i, NULL);
@@ -135,12 +146,7 @@ START_TEST(lease_is_deleted)
 	r = SCHEDULE("alone", "[sdb]", m.path, 2 * short_lease(), 0);
 	UNTIL(marks_in(&m) == 1);
 	pid = runs_in(r);
-	keys = rs_ask(rg.server, "KEYS *");
-	for (i = 0; i < keys->elements; i++)
-		if (strstr(keys->element[i]->str, rg.ns) != NULL &&
-		    strstr(keys->element[i]->str, "}:lease:") != NULL)
-			rs_do(rg.server, "DEL %s", keys->element[i]->str);
-	freeReplyObject(keys);
+	delete_leases();
 	IS(number_of(r), 2);
 	ck_assert(process_is_over(pid));
 	IS(marks_end(&m), 2);
@@ -148,6 +154,47 @@ START_TEST(lease_is_deleted)
 	/* Both come back, as other lives. */
 	UNTIL(numbers().n_up == 2);
 	evc_remote_free(r);
+}
+END_TEST
+
+/* [name]: reads for 0.3 seconds; a read that is refused is its error */
+static evc_status
+fn_reads(evc_exec *x, void *arg)
+{
+	double until = t_now() + 0.3, is;
+	char name[64];
+	evc_status st = 0;
+
+	(void)arg;
+	if (evc_exec_unpack(x, "[s]", name, sizeof(name)) < 0)
+		return EVC_INVALID_ARGUMENT;
+	while (t_now() < until && st == 0)
+		st = evc_exec_variable_number(x, name, &is);
+	return st == 0 ? 0 : evc_exec_fail(x, -st, "%s", evc_last_error());
+}
+
+/* And the reads of those that run are no failures of theirs. */
+START_TEST(lease_is_deleted_while_functions_read)
+{
+	evc_cluster_config config = { .lease = short_lease() };
+	evc_schedule_opts often = { .deaths = 255 };
+	evc_cluster_info i;
+	int round;
+
+	rig(_i, NULL);
+	rig_node(2);
+	rig_open(&config);
+	for (round = 0; round < 40; round++)
+		OK(evc_schedule_pack(on.cl, "reads", &often, NULL, "[s]",
+				     "n"));
+	for (round = 0; round < 3; round++) {
+		t_sleep(0.2);
+		i = numbers();
+		delete_leases();
+		UNTIL(numbers().n_up < 2 && numbers().n_lost > i.n_lost);
+		rig_all_up();
+	}
+	OK(join());
 }
 END_TEST
 
@@ -511,11 +558,14 @@ START_TEST(six_hundred_plain_increments)
 }
 END_TEST
 
-static const evc_function functions[] = { ROW_FUNCTIONS };
+static const evc_function functions[] = {
+	ROW_FUNCTIONS, { .name = "reads", .fn = fn_reads }
+};
 
 REDIS_ROWS("redis: failures", functions, ROW(worker_kill_9), ROW(node_kill_9),
 	   ROW(node_kill_9_three_times), ROW(node_frozen),
-	   ROW(lease_is_deleted), ROW(worker_frozen),
+	   ROW(lease_is_deleted),
+	   ROW(lease_is_deleted_while_functions_read), ROW(worker_frozen),
 	   ROW(node_partitioned), ROW(late_results_of_a_partitioned_node),
 	   ROW(function_hangs_with_a_deadline), ROW(node_reconnects_in_time),
 	   ROW(coordinator_reconnects_in_time), ROW(answers_to_a_node_are_lost),

@@ -76,12 +76,9 @@ judge_answer(struct event_batch *batch, const redisReply *r)
 	}
 	if (batch->deals == NULL)
 		return 1;
-	if (evc__reply_is(r, "fenced"))
-		evc__node_end(batch->session, "was fenced: its lease is over");
-	else if (evc__reply_is(r, "gone"))
-		evc__node_end(batch->session, "was refused: the server has lost"
-					      " variables");
-	else if (!evc__reply_is(r, "ok") || !evc__node_deals_done(batch, r))
+	evc__node_end_if_over(batch->session, r);
+	if (session_says(batch->session) &&
+	    (!evc__reply_is(r, "ok") || !evc__node_deals_done(batch, r)))
 		evc__node_end(batch->session, "was answered with garbage");
 	return session_says(batch->session) ? 1 : -1;
 }

@@ -102,6 +102,15 @@ evc__node_end(struct session *s, const char *fmt, ...)
 }
 
 void
+evc__node_end_if_over(struct session *s, const redisReply *r)
+{
+	if (evc__reply_is(r, "fenced"))
+		evc__node_end(s, "was fenced: its lease is over");
+	else if (evc__reply_is(r, "gone"))
+		evc__node_end(s, "was refused: the server has lost variables");
+}
+
+void
 evc__node_no_memory(struct session *s)
 {
 	evc__node_end(s, "has no memory");

@@ -130,6 +130,8 @@ bool evc__node_script(struct session *s, enum redis_script script,
 /* End the session at once: workers are killed, and the outbox is not sent. */
 void evc__node_end(struct session *s, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
+/* The same, if the answer of a script says that the session is over. */
+void evc__node_end_if_over(struct session *s, const redisReply *r);
 /* The same, because there is no memory. */
 void evc__node_no_memory(struct session *s);
 /* Stop all timers, and send no more. */

@@ -67,12 +67,6 @@ read_answer(const struct question *q, const redisReply *r, unsigned i,
 	if (mine != NULL)
 		return evc__operation_read(&q->update, mine, ret,
 					   ret_memory);
-	if (evc__reply_is(r, "fenced"))
-		return evc_refuse(-EVC_UNAVAILABLE,
-				  "the lease of this node is over");
-	if (evc__reply_is(r, "gone"))
-		return evc_refuse(-EVC_UNAVAILABLE,
-				  "the server has lost variables");
 	return evc_refuse(evc__reply_is_error(r, "OOM")
 				  ? -EVC_RESOURCE_EXHAUSTED
 				  : -EVC_UNAVAILABLE,
@@ -111,6 +105,8 @@ on_answers(const redisReply *r, void *arg)
 
 	s->pending--;
 	s->asking--;
+	/* The functions that ask get no answer, and begin again elsewhere. */
+	evc__node_end_if_over(s, r);
 	for (i = 0; i < all->n; i++)
 		answer_one(all->at[i], r, i);
 	sync_free(all);
