@@ -842,9 +842,11 @@ public:
 	bool is_here() const noexcept { return evc_reactor_is_here(r_); }
 	inline coord_ref
 	coord() const noexcept;
-	/* Run the loop until the stop, then until its members have ended. */
+	/* Run the loop until the stop, then until its members have ended.  What
+	   a watcher of the program's own throws passes through, and the call
+	   can be made again. */
 	status
-	run() const noexcept { return detail::after_run(evc_reactor_run(r_)); }
+	run() const { return detail::after_run(evc_reactor_run(r_)); }
 	status detach() const noexcept { return evc_reactor_detach(r_); }
 	/* Run f on the loop, in its next turn: see loop_ref::post. */
 	template <class F>
@@ -982,16 +984,18 @@ public:
 
 	/* ---- the join ---- */
 
-	/* Run the home loop to the stop, and join. */
+	/* Run the home loop to the stop, and join.  What a watcher of the
+	   program's own throws passes through both calls, and the call can be
+	   made again. */
 	status
-	run(const join_options &o = {}, verdict *v = nullptr) const noexcept
+	run(const join_options &o = {}, verdict *v = nullptr) const
 	{
 		const evc_join_opts k = o.get();
 
 		return detail::after_run(evc_run(c_, &k, v));
 	}
 	status
-	join(const join_options &o = {}, verdict *v = nullptr) const noexcept
+	join(const join_options &o = {}, verdict *v = nullptr) const
 	{
 		const evc_join_opts k = o.get();
 

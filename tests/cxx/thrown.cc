@@ -1015,6 +1015,83 @@ exits_pool()
 	CHECK(c.run() && got == code::aborted && n_live == 0);
 }
 
+// A watcher of the program's own: it throws, and at its next turns it asks for
+// the stop.
+struct own_watcher {
+	ev_timer timer;
+	coord_ref c;
+	int turns = 0;
+
+	own_watcher(struct ev_loop *loop, coord_ref to) : c(to)
+	{
+		ev_timer_init(&timer, on_timer, 0.001, 0.001);
+		timer.data = this;
+		ev_timer_start(loop, &timer);
+	}
+
+	static void
+	on_timer(struct ev_loop *, ev_timer *w, int)
+	{
+		auto *me = static_cast<own_watcher *>(w->data);
+
+		if (me->turns++ == 0)
+			fail();
+		me->c.request_stop();
+	}
+};
+
+// What f, which runs the loop, throws the first time.
+template <class F>
+void
+passes_once(F f)
+{
+	bool passed = false;
+
+	try {
+		(void)f();
+	} catch (const broken &) {
+		passed = true;
+	}
+	CHECK(passed);
+	CHECK(f());
+}
+
+void
+watcher()
+{
+	struct ev_loop *home = new_loop(), *other = new_loop();
+
+	{
+		coordinator c(home);
+		own_watcher w(home, c);
+
+		passes_once([&] { return c.run(); });
+		ev_timer_stop(home, &w.timer);
+	}
+	{
+		coordinator c(home);
+		hold h(c, "work");
+		own_watcher w(home, c);
+
+		passes_once([&] {
+			if (w.turns > 0)
+				h.end();
+			return c.join();
+		});
+		ev_timer_stop(home, &w.timer);
+	}
+	{
+		coordinator c(home);
+		reactor_ref r = c.attach("other", other).value();
+		own_watcher w(other, c);
+
+		passes_once([&] { return r.run(); });
+		ev_timer_stop(other, &w.timer);
+	}
+	ev_loop_destroy(other);
+	ev_loop_destroy(home);
+}
+
 #define CASE(name) { #name, name }
 const named_case cases[] = {
 	CASE(thread), CASE(thread_end), CASE(kinds), CASE(clean_values),
@@ -1027,6 +1104,7 @@ const named_case cases[] = {
 	CASE(queue_moves), CASE(callable_moves), CASE(set_up),
 	CASE(tear_down), CASE(ended), CASE(in_scope), CASE(log),
 	CASE(is_clean), CASE(join_start), CASE(unblock), CASE(predicate),
+	CASE(watcher),
 	CASE(block),
 #ifdef EVCOORD_COROUTINES
 	CASE(coroutine), CASE(coroutine_gone), CASE(coroutine_work),
