@@ -58,21 +58,27 @@ static void
 print_coordinator(const struct status *st)
 {
 	char *lease = line_of(st->state, "lease");
+	double of = lease != NULL ? strtod(lease, NULL) : 0;
 
+	free(lease);
 	begin_line("coordinator");
+	if (st->coordinator == NULL && st->lease != -2) {
+		puts("not known: its key is no string");
+		return;
+	}
 	if (st->coordinator == NULL) {
-		puts("none");
-		free(lease);
+		say("none%s\n", st->state != NULL
+					? "; the last one has left what follows"
+					: "");
 		return;
 	}
 	say("%s, generation %s", st->coordinator,
 	       st->generation ? st->generation : "-");
 	if (st->lease >= 0)
 		say(", lease %.1f s", (double)st->lease / 1e3);
-	if (st->lease >= 0 && lease != NULL)
-		say(" of %.1f s", atof(lease));
+	if (st->lease >= 0 && of > 0 && of < 1e9)
+		say(" of %.1f s", of);
 	putchar('\n');
-	free(lease);
 }
 
 static void
@@ -81,11 +87,13 @@ print_functions(const struct status *st)
 	char *queued = line_of(st->state, "queued");
 	char *running = line_of(st->state, "running");
 	char *done = line_of(st->state, "done");
+	unsigned long long n_queued, n_running, n_done;
 
-	if (queued != NULL && running != NULL && done != NULL) {
+	if (number_of(queued, &n_queued) && number_of(running, &n_running) &&
+	    number_of(done, &n_done)) {
 		begin_line("functions");
-		say("%s queued, %s running, %s done\n", queued, running,
-		       done);
+		say("%llu queued, %llu running, %llu done\n", n_queued,
+		    n_running, n_done);
 	}
 	free(queued);
 	free(running);
@@ -125,7 +133,8 @@ print_node(const struct node *n)
 	if (n->lease >= 0)
 		say(", lease %.1f s", (double)n->lease / 1e3);
 	else
-		fputs(", no lease", stdout);
+		fputs(", no lease: its workers have ended, or end now",
+		      stdout);
 	putchar('\n');
 	if (n->is_told)
 		say("  %u workers are up, %u functions, %llu bytes\n", n->up,
@@ -139,10 +148,11 @@ static unsigned
 nodes_more(const struct status *st)
 {
 	char *all = line_of(st->state, "nodes");
-	unsigned long n = all != NULL ? strtoul(all, NULL, 10) : 0;
+	unsigned long long n;
+	bool more = number_of(all, &n) && n > st->n_nodes && n < 1000000;
 
 	free(all);
-	return n > st->n_nodes && n < 1000000 ? (unsigned)n - st->n_nodes : 0;
+	return more ? (unsigned)n - st->n_nodes : 0;
 }
 
 void
@@ -200,8 +210,10 @@ json_count(struct evc__json *j, const char *key, long long n)
 static void
 json_digits(struct evc__json *j, const char *key, const char *digits)
 {
-	evc__json_number_if(j, key, digits != NULL,
-			    digits ? strtoull(digits, NULL, 10) : 0);
+	unsigned long long n;
+	bool is = number_of(digits, &n);
+
+	evc__json_number_if(j, key, is, is ? n : 0);
 }
 
 static void

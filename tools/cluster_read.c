@@ -7,6 +7,8 @@
  */
 #include "cluster_tool.h"
 
+#include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -66,6 +68,43 @@ line_of(const char *lines, const char *name)
 	return NULL;
 }
 
+/* *at is behind the number then, and behind a blank. */
+static bool
+take_number(const char **at, unsigned long long most, unsigned long long *ret)
+{
+	char *end;
+
+	if (**at < '0' || **at > '9')
+		return false;
+	errno = 0;
+	*ret = strtoull(*at, &end, 10);
+	if (errno != 0 || *ret > most || strchr(" \n", *end) == NULL)
+		return false;
+	*at = *end == ' ' ? end + 1 : end;
+	return true;
+}
+
+/* The same with a word that is no number. */
+static bool
+take_word(const char **at, char *buf, size_t room)
+{
+	size_t n = strcspn(*at, " \n");
+
+	if (n == 0 || n >= room)
+		return false;
+	memcpy(buf, *at, n);
+	buf[n] = '\0';
+	*at += n + ((*at)[n] == ' ');
+	return true;
+}
+
+bool
+number_of(const char *text, unsigned long long *ret)
+{
+	return text != NULL && take_number(&text, ULLONG_MAX, ret) &&
+	       *text == '\0';
+}
+
 /* ---- nodes ---- */
 
 static struct node *
@@ -90,24 +129,27 @@ node_named(struct status *st, const char *name, size_t n)
 static void
 read_workers(struct node *node, const char *lines)
 {
-	unsigned long long since, n;
+	unsigned long long index, pid, since, n;
 	struct timespec now;
 	struct worker *w;
 	char state[sizeof w->state], function[sizeof w->function];
 	const char *at = lines;
-	unsigned index;
-	long pid;
 
 	clock_gettime(CLOCK_REALTIME, &now);
 	while (at != NULL && *at != '\0') {
-		if (sscanf(at, "%u %ld %15s %191s %llu %llu", &index, &pid,
-			   state, function, &n, &since) == 6) {
+		if (take_number(&at, UINT_MAX, &index) &&
+		    take_number(&at, INT_MAX, &pid) &&
+		    take_word(&at, state, sizeof state) &&
+		    take_word(&at, function, sizeof function) &&
+		    take_number(&at, ULLONG_MAX, &n) &&
+		    take_number(&at, ULLONG_MAX, &since)) {
 			node->workers = must(realloc(node->workers,
 						     (node->n_workers + 1) *
 						     sizeof *w));
 			w = &node->workers[node->n_workers++];
 			*w = (struct worker){
-				.index = index, .pid = pid, .n = n,
+				.index = (unsigned)index, .pid = (long)pid,
+				.n = n,
 				.since = (double)now.tv_sec +
 					 (double)now.tv_nsec / 1e9 -
 					 (double)since / 1e3,
@@ -147,11 +189,18 @@ static void
 read_told_line(struct status *st, const char *line)
 {
 	size_t n = strcspn(line, " \n");
+	const char *at = line + n + (line[n] == ' ');
+	unsigned long long pid, workers, up, given;
 	struct node *node, told;
 
-	if (sscanf(line + n, " %llu %63s %ld %*u %u %u %llu %15s", &told.inc,
-		   told.host, &told.pid, &told.up, &told.given, &told.bytes,
-		   told.state) != 7)
+	if (n == 0 || !take_number(&at, ULLONG_MAX, &told.inc) ||
+	    !take_word(&at, told.host, sizeof told.host) ||
+	    !take_number(&at, INT_MAX, &pid) ||
+	    !take_number(&at, UINT_MAX, &workers) ||
+	    !take_number(&at, UINT_MAX, &up) ||
+	    !take_number(&at, UINT_MAX, &given) ||
+	    !take_number(&at, ULLONG_MAX, &told.bytes) ||
+	    !take_word(&at, told.state, sizeof told.state))
 		return;
 	node = node_named(st, line, n);
 	/* Of two lives the later counts; the former has no lease any more. */
@@ -159,9 +208,9 @@ read_told_line(struct status *st, const char *line)
 		return;
 	node->is_told = true;
 	node->inc = told.inc;
-	node->pid = told.pid;
-	node->up = told.up;
-	node->given = told.given;
+	node->pid = (long)pid;
+	node->up = (unsigned)up;
+	node->given = (unsigned)given;
 	node->bytes = told.bytes;
 	strcpy(node->host, told.host);
 	strcpy(node->state, told.state);

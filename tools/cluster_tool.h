@@ -79,7 +79,8 @@ struct node {
 
 struct status {
 	char *version, *coordinator, *generation; /* NULL: no such key */
-	long long lease; /* ms left of the coordinator's lease; < 0: no lease */
+	long long lease; /* ms left of the coordinator's lease; -1: the key has
+			    no end; -2: no key */
 	long long events;    /* events not yet trimmed */
 	long long variables;
 	char *finished, *changes;
@@ -93,6 +94,8 @@ void status_free(struct status *st);
 /* The value behind a name in lines "name value"; NULL: no such name.  For
    free(). */
 char *line_of(const char *lines, const char *name);
+/* true: the text is a number, of digits alone.  NULL is none. */
+bool number_of(const char *text, unsigned long long *ret);
 
 /* ---- cluster_print.c ---- */
 

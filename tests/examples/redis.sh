@@ -212,13 +212,27 @@ for key in ver coord gen var count 7:state 7:runs; do
 	printf 'LPUSH {junk}:%s x\r\n' $key >&3
 	read -r _ <&3
 done
+# Numbers that are none, in what the last coordinator has left.
+printf 'SET {forged}:gen 7\r\n' >&3
+read -r _ <&3
+printf 'SET {forged}:7:state "%s"\r\n' 'lease nan\nqueued -5\nrunning 1\ndone 2\nnodes -1\nnode x 1 host 2 3 4 5 -6 live\nnode y -1 host 2 3 4 5 6 live\nnode z 1 host 2 3 4 5 6 live\n' >&3
+read -r _ <&3
+printf 'HSET {forged}:7:runs z "%s"\r\n' '0 1 runs f 99999999999999999999 1\n1 -1 runs f 1 1\n2 3 runs f 1 1\n' >&3
+read -r _ <&3
 # And one with a 0 byte in its name.
 printf '*3\r\n$5\r\nLPUSH\r\n$9\r\n{junk}:\0a\r\n$1\r\nx\r\n' >&3
 read -r _ <&3
 exec 3>&-
 run "$tools/evc-cluster" status "$at/junk"
 check 'garbage is no coordinator' test $status -eq 3
+check 'and is told' told '^coordinator +not known: its key is no string'
 check 'nor are variables' told '^variables *not known: their key is no hash'
+run "$tools/evc-cluster" status "$at/forged"
+check 'what was left is no news' told '^coordinator +none; the last one has left'
+check 'a number that is none' test -z "$(grep -E '^functions|nan| x,| y,' "$tmp/out")"
+check 'the others' test "$(grep -Ec '^nodes +1 with 1 |^z, |^  2 ' "$tmp/out")" -eq 3
+run "$tools/evc-cluster" status --json "$at/forged"
+check 'and as JSON' told '"queued":null,"running":1,"done":2,'
 run "$tools/evc-cluster" clean "$at/junk"
 check 'but clean takes care' test $status -eq 1
 run "$tools/evc-cluster" clean --force "$at/junk"
