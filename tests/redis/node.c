@@ -434,7 +434,7 @@ START_TEST(transactions)
 	hand_put(&h, 0, 30000, "adds", EVC_TRANSACTIONAL, 1);
 	hand_feed(&h);
 	r = hand_result(&h, 30000);
-	ck_assert_int_eq(r.r.code, EVC_FAILED_PRECONDITION);
+	ck_assert_int_eq(r.r.code, EVC_DATA_LOSS);
 	HAS(r.r.text, "GARBAGE");
 	hand_run(&h, 0, 30001, "twice", 1);
 	ck_assert_int_eq(hand_number(&h, 30001), 2);

@@ -121,6 +121,34 @@ evc__reply_is_error(const redisReply *r, const char *prefix)
 	       strncmp(r->str, prefix, strlen(prefix)) == 0;
 }
 
+evc_status
+evc__reply_status(const redisReply *r)
+{
+	static const struct {
+		const char *prefix;
+		evc_status status;
+	} known[] = {
+		{ "GARBAGE", -EVC_DATA_LOSS },
+		{ "WRONGTYPE", -EVC_DATA_LOSS },
+		{ "OOM", -EVC_RESOURCE_EXHAUSTED },
+		{ "READONLY", -EVC_RESOURCE_EXHAUSTED },
+		{ "NOPERM", -EVC_RESOURCE_EXHAUSTED },
+		{ "MISCONF", -EVC_RESOURCE_EXHAUSTED },
+		{ "NOREPLICAS", -EVC_RESOURCE_EXHAUSTED },
+		{ "BUSY", -EVC_UNAVAILABLE },
+		{ "LOADING", -EVC_UNAVAILABLE },
+		{ "MASTERDOWN", -EVC_UNAVAILABLE },
+		{ "CLUSTERDOWN", -EVC_UNAVAILABLE },
+		{ "TRYAGAIN", -EVC_UNAVAILABLE },
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof known / sizeof known[0]; i++)
+		if (evc__reply_is_error(r, known[i].prefix))
+			return known[i].status;
+	return -EVC_INTERNAL;
+}
+
 bool
 evc__reply_has_no_id(const redisReply *r)
 {

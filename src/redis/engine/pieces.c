@@ -64,19 +64,10 @@ evc__question_error(evc_engine_question *q, const redisReply *r)
 {
 	char why[REDIS_WHY_SIZE];
 	struct text t = evc__text_in(why, sizeof why);
-	evc_status st = -EVC_INTERNAL;
 
 	evc__text_add(&t, "redis: ");
 	evc__text_add(&t, evc__reply_why(r));
-	if (evc__reply_is_error(r, "GARBAGE") ||
-	    evc__reply_is_error(r, "WRONGTYPE"))
-		st = -EVC_DATA_LOSS;
-	else if (evc__reply_is_error(r, "OOM") ||
-		 evc__reply_is_error(r, "READONLY") ||
-		 evc__reply_is_error(r, "NOPERM") ||
-		 evc__reply_is_error(r, "MISCONF"))
-		st = -EVC_RESOURCE_EXHAUSTED;
-	evc__question_answer(q, st, why);
+	evc__question_answer(q, evc__reply_status(r), why);
 }
 
 bool

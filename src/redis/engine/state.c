@@ -33,6 +33,7 @@
 #define HEAD_SIZE 1024
 #define LINE_SIZE 512
 #define NODES_TOLD 1000 /* lines of nodes, at most */
+#define GOES_ON_LEASES 2 /* in which a trouble comes again, or is over */
 #define ALONE_NS UINT64_C(2000000000) /* nodes look for a coordinator every
 					 second */
 
@@ -57,16 +58,28 @@ evc__redis_trouble_is(struct redis_engine *e, const char *why)
 		e->sink->trouble(e->core, why);
 }
 
-/* Commands that are tried again may fail with several texts in turn. */
-static bool
-trouble_is_logged(const struct redis_engine *e, const char *why)
+/* Log a trouble, unless this one is in the log and goes on.  Commands that are
+   tried again may fail with several texts in turn, and others succeed between
+   them. */
+static void
+log_trouble(struct redis_engine *e, const char *why)
 {
+	uint64_t now = sync_mono(), before;
 	unsigned i;
 
 	for (i = 0; i < TROUBLES_LOGGED; i++)
-		if (strcmp(e->trouble.logged[i], why) == 0)
-			return true;
-	return false;
+		if (strcmp(e->trouble.logged[i].why, why) == 0)
+			break;
+	if (i == TROUBLES_LOGGED) {
+		i = e->trouble.n_logged++ % TROUBLES_LOGGED;
+		evc__copy(e->trouble.logged[i].why,
+			  sizeof e->trouble.logged[i].why, why);
+		e->trouble.logged[i].seen_ns = 0;
+	}
+	before = e->trouble.logged[i].seen_ns;
+	e->trouble.logged[i].seen_ns = now;
+	if (before == 0 || now - before > GOES_ON_LEASES * e->lease_ns)
+		evc_log(e->scope, EVC_LOG_WARNING, NULL, "redis: %s", why);
 }
 
 void
@@ -79,15 +92,8 @@ evc__redis_trouble(struct redis_engine *e, const char *fmt, ...)
 	va_start(ap, fmt);
 	evc__text_vfmt(&t, fmt, ap);
 	va_end(ap);
-	if (why[0] == '\0') {
-		memset(e->trouble.logged, 0, sizeof e->trouble.logged);
-	} else if (strcmp(why, e->trouble.now) != 0 &&
-		   !trouble_is_logged(e, why)) {
-		evc__copy(e->trouble.logged[e->trouble.n_logged++ %
-					    TROUBLES_LOGGED],
-			  sizeof e->trouble.logged[0], why);
-		evc_log(e->scope, EVC_LOG_WARNING, NULL, "redis: %s", why);
-	}
+	if (why[0] != '\0')
+		log_trouble(e, why);
 	evc__redis_trouble_is(e, why);
 }
 

@@ -7,15 +7,17 @@
 
 #include "redis/client/redis.h"
 
-#define TROUBLES_LOGGED 4
+#define TROUBLES_LOGGED 8
 
 struct redis_engine;
 
 /* Loop thread only. */
 struct trouble {
 	char now[REDIS_WHY_SIZE]; /* why functions wait; "": they do not */
-	char logged[TROUBLES_LOGGED][REDIS_WHY_SIZE]; /* a ring; emptied when
-							 all is well */
+	struct {
+		char why[REDIS_WHY_SIZE];
+		uint64_t seen_ns; /* when there was this trouble last */
+	} logged[TROUBLES_LOGGED]; /* a ring */
 	unsigned n_logged;
 	uint64_t alone_ns; /* time since which there is no node; 0: there is */
 	bool alone_told;   /* `now` says that there is no node */

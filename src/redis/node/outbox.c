@@ -279,12 +279,13 @@ put_failed(struct bytes *b, const struct deal *d, evc_status code,
 
 /* Add a result that needs no update as it is, and any other as a failure. */
 static bool
-put_without_update(struct bytes *b, const struct deal *d, const char *why)
+put_without_update(struct bytes *b, const struct deal *d, evc_status code,
+		   const char *why)
 {
 	if (d->plain && d->n_updates == 0)
 		return bytes_put(b, bytes_at(&d->frame), d->frame.n);
 	return put_about(b, d->worker, d->number) &&
-	       put_failed(b, d, EVC_FAILED_PRECONDITION, why);
+	       put_failed(b, d, code, why);
 }
 
 /* Add the result as one after which the function has to run again. */
@@ -350,7 +351,8 @@ evc__node_deals_fail(struct event_batch *batch, const redisReply *r)
 
 	evc__copy(why, sizeof why, evc__reply_why(r));
 	for (d = batch->deals; d != NULL; d = d->next)
-		if (!put_without_update(&batch->frames, d, why)) {
+		if (!put_without_update(&batch->frames, d,
+					-evc__reply_status(r), why)) {
 			evc__node_no_memory(s);
 			return;
 		}

@@ -67,10 +67,7 @@ read_answer(const struct question *q, const redisReply *r, unsigned i,
 	if (mine != NULL)
 		return evc__operation_read(&q->update, mine, ret,
 					   ret_memory);
-	return evc_refuse(evc__reply_is_error(r, "OOM")
-				  ? -EVC_RESOURCE_EXHAUSTED
-				  : -EVC_UNAVAILABLE,
-			  "%s", evc__reply_why(r));
+	return evc_refuse(evc__reply_status(r), "%s", evc__reply_why(r));
 }
 
 static void
