@@ -697,10 +697,10 @@ evc_per_worker_free(evc_per_worker *value);
  * calls, and evc_cluster_save and evc_cluster_restore, waits for an answer that
  * comes on the cluster's loop.  Such an engine adds these results:
  * -EVC_FAILED_PRECONDITION for a call on that loop; -EVC_CANCELLED once the
- * cluster has ended; -EVC_UNAVAILABLE when the engine is down, or cannot ask for
- * too long; -EVC_DATA_LOSS when the kept bytes are no value;
+ * cluster has ended; -EVC_UNAVAILABLE when the engine is down, or cannot ask a
+ * server for too long; -EVC_DATA_LOSS when the kept bytes are no value;
  * -EVC_RESOURCE_EXHAUSTED when the server refuses, and -EVC_INTERNAL for any
- * other error of the server's: the text has its words.
+ * other error of the server, with the words of the server.
  */
 
 /*

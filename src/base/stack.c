@@ -64,7 +64,7 @@ enum phase { IDLE, ASKED, ANSWERING, ANSWERED };
 #define WITH_PHASE(state, phase) (((state) & ~UINT32_C(3)) | (phase))
 
 static struct {
-	/* atomic: the asker, who sleeps on it <-> the handler: number and
+	/* atomic: the asker, asleep on it <-> the handler: number and
 	   phase of the question */
 	_Atomic uint32_t state;
 	_Atomic int tid; /* the asked thread; set before ASKED */

@@ -123,7 +123,7 @@ sync_futex_wait_(const volatile void *word, uint32_t seen, uint64_t ns)
 #define sync_futex_wait(word, seen, ns) \
 	sync_futex_wait_(SEAM_AT("futex_wait", word), (seen), (ns))
 #define sync_futex_wake(word) sync_futex_wake_n(word, INT_MAX)
-/* n of those who sleep there: the first that came. */
+/* n of the threads that sleep there, the first ones first. */
 #define sync_futex_wake_n(word, n) \
 	((void)syscall(SYS_futex, SEAM_AT("futex_wake", word), \
 		       FUTEX_WAKE_PRIVATE, (n), NULL, NULL, 0))

@@ -169,7 +169,7 @@ evc_pool_free(evc_pool *pool)
 	   done. */
 	for (p = sync_load(&pool->ports); p != NULL; p = sync_load(&p->next))
 		evc__port_release_hold(p);
-	evc_request_stop(pool->scope, 0, "the pool is freed");
+	(void)(evc_request_stop)(pool->scope, 0, "the pool is freed");
 	/* The stop above may end first. */
 	st = evc_join(pool->scope, &o, &v);
 	if (st >= 0)

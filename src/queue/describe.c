@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A queue in numbers - its items, its capacity, and who waits - for the program
+ * A queue in numbers - its items, its capacity, its waits - for the program
  * and for reports.
  * Called by: the program (evc_queue_get); a report, as the function of the
  * queue's describer.

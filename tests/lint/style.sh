@@ -4,13 +4,17 @@
 # A file of src/ holds one idea, so it has 450 lines at most.  Each source
 # file says under which licence it stands.  A public header and NEWS have lines
 # of 80 characters at most, and NEWS says nothing twice: a merge of two changes
-# can leave both forms of a sentence.
+# can leave both forms of a sentence.  Requests of the library's own name no
+# place: the macros would put the path of its build into the program's log.
 . "$(dirname "$0")/common.sh"
 need src/core/life/coord.c Makefile.am
 
 find src -name '*.[ch]' -exec wc -l {} + |
 	awk '$2 != "total" && $1 > 450 { print $2 ": " $1 " lines" }' |
 	broken_lines "more than 450 lines: two ideas?"
+
+grep -En '(^|[^_a-z(])evc_(request_stop|fail)\(' -r src --include='*.c' |
+	grep -v ':evc_' | broken_lines "(evc_request_stop)(...) names no place"
 
 find include -name '*.h' -o -name '*.hpp' | sort | while read -r file; do
 	expand "$file" | awk -v file="$file" 'length > 80 { print file ":" FNR }'

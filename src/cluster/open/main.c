@@ -240,7 +240,7 @@ end_worker(struct worker_process *p)
 	evc_status late;
 
 	if (p->coord != NULL) {
-		evc_request_stop(p->coord, 0, "the worker ends");
+		(void)(evc_request_stop)(p->coord, 0, "the worker ends");
 		evc__worker_control_end(p);
 		/* The cluster kills a worker with a member that does not
 		   end. */
@@ -272,8 +272,8 @@ lose_main_thread(void *arg)
 		return;
 	evc_log(p->coord, EVC_LOG_ERROR, NULL,
 		"a function has ended the thread of this worker");
-	evc_request_stop(p->coord, EVC_ABORTED,
-			 "a function has ended its thread");
+	(void)(evc_request_stop)(p->coord, EVC_ABORTED,
+				 "a function has ended its thread");
 	(void)evc_log_flush(p->coord, 1);
 	sync_shutdown(p->data, SHUT_RDWR);
 	evc__worker_control_end(p);

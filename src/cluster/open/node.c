@@ -143,7 +143,7 @@ run_node(struct node *n)
 	evc_status st = evc_reactor_run(evc_home(n->coord)), late;
 
 	/* After an error of the loop nothing goes on. */
-	(void)evc_request_stop(n->coord, 0, "the node ends");
+	(void)(evc_request_stop)(n->coord, 0, "the node ends");
 	late = evc_join(n->coord, NULL, &v);
 	(void)late;
 	if (st < 0 || n->engine == NULL)

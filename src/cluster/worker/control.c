@@ -267,7 +267,7 @@ control_main(evc_coord *c, void *arg)
 	set_timer(p);
 	/* The parent's death kills this process in a moment. */
 	cancel_tasks(p, false, UINT64_MAX);
-	evc_request_stop(c, EVC_UNAVAILABLE, "the coordinator is gone");
+	(void)(evc_request_stop)(c, EVC_UNAVAILABLE, "the coordinator is gone");
 	sync_shutdown(p->data, SHUT_RD);
 	return 0;
 }

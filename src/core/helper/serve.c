@@ -280,7 +280,7 @@ evc__helper_main(void *arg)
 	struct evc__helper_thread *t = arg;
 	struct evc__helper *h = t->h;
 	evc_coord *abandoned;
-	uint64_t wait;
+	uint64_t wait, next;
 	uint32_t seq, number;
 
 	evc__thread_rename("evcoord");
@@ -311,6 +311,8 @@ evc__helper_main(void *arg)
 			sync_free(h);
 			return NULL;
 		}
+		next = evc__helper_join_relieved(h);
+		wait = next < wait ? next : wait;
 		/* Ringing threads raise seq, and then look at `sleeps`. */
 		sync_store_sc(&h->sleeps, true);
 		if (sync_load_sc(&h->seq) == seq)
@@ -321,7 +323,9 @@ evc__helper_main(void *arg)
 	   thread hung in a function. */
 	sync_add(&h->tree->n_ended, 1);
 	sync_store_sc(&t->state, HELPER_ENDED);
-	/* The watch thread joins this thread. */
+	/* The leader joins this thread, or the watch thread when the leader
+	   hangs. */
+	evc__helper_wake(h);
 	evc__watch_wake(h->tree);
 	return NULL;
 }

@@ -3,7 +3,7 @@
  * The threads of the helper begin, and are joined; a thread that hangs is
  * relieved by another one (serve.c).
  *
- * Called by: helper.c; joins, to relieve a helper that hangs.
+ * Called by: helper.c, serve.c; joins, to relieve a helper that hangs.
  * Locks: the tree's lock; evc__helper_relieve may be called under a
  * coordinator's lock.  Atomics: leader, serving_ns, n_ended, state.
  */
@@ -25,7 +25,6 @@ free_element(struct evc__helper *h)
 	return NULL;
 }
 
-/* Tree's lock held: join threads that were relieved and have ended. */
 static void
 join_relieved(struct evc__helper *h)
 {
@@ -42,6 +41,18 @@ join_relieved(struct evc__helper *h)
 			sync_add(&h->tree->n_ended, (uint32_t)-1);
 		}
 	}
+}
+
+uint64_t
+evc__helper_join_relieved(struct evc__helper *h)
+{
+	if (sync_load(&h->tree->n_ended) == 0)
+		return SYNC_FOREVER;
+	sync_lock(&h->tree->lock);
+	join_relieved(h);
+	sync_unlock(&h->tree->lock);
+	return sync_load(&h->tree->n_ended) == 0 ? SYNC_FOREVER :
+						   BACKOFF_MOST_NS;
 }
 
 /* Tree's lock held: mark all clients, because the old leader may have left work

@@ -197,7 +197,7 @@ bool evc__reply_is_plain(const char *s, size_t n, bool blanks);
    unexpected answer".  Valid as long as r. */
 const char *evc__reply_why(const redisReply *r);
 bool evc__reply_is_error(const redisReply *r, const char *prefix);
-/* What an error of the server means for who asked. */
+/* The status that an error of the server stands for. */
 evc_status evc__reply_status(const redisReply *r);
 /* The stream takes no entry any more: the last one has the greatest id. */
 bool evc__reply_has_no_id(const redisReply *r);

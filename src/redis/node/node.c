@@ -33,7 +33,7 @@ finish_node(struct node *n)
 	evc__redis_client_free(n->client);
 	n->client = NULL;
 	if (!n->stopping && !n->lost)
-		(void)evc_request_stop(n->scope, 0, "the node has ended");
+		(void)(evc_request_stop)(n->scope, 0, "the node has ended");
 	/* The loop may end within this call. */
 	evc_task_end(&n->task);
 }
