@@ -14,6 +14,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Room for a text of the program's before the text is cut to fit in a reason,
+   where a mark shows that there was more. */
+#define TEXT_ROOM 512
+
 struct text {
 	char *buf;
 	size_t room; /* with the 0 byte */

@@ -103,7 +103,7 @@ make_reason(struct failure *f)
 	r->mono_ns = sync_mono();
 	r->real_ns = sync_real();
 	evc__copy(r->who, sizeof r->who, f->w->name);
-	evc__copy(r->text, sizeof r->text, f->text);
+	evc__copy_dots(r->text, sizeof r->text, f->text);
 }
 
 /* The code of a call that was woken for a stop. */
@@ -282,7 +282,7 @@ evc_group_fail_at(evc_group *group, evc_status code, int err, const char *file,
 {
 	evc_status st = evc__group_check(group, "evc_group_fail");
 	struct evc__worker *w;
-	char buf[sizeof((evc_reason *)0)->text];
+	char buf[TEXT_ROOM];
 	struct text t = evc__text_in(buf, sizeof buf);
 	int e = errno;
 	va_list ap;
@@ -305,7 +305,7 @@ evc_group_fail_at(evc_group *group, evc_status code, int err, const char *file,
 		w->said.line = line;
 		evc__copy_end(w->said.file, sizeof w->said.file, file);
 		evc__copy(w->said.func, sizeof w->said.func, func);
-		evc__copy(w->said.text, sizeof w->said.text, buf);
+		evc__copy_dots(w->said.text, sizeof w->said.text, buf);
 	}
 	errno = e;
 	return st;
@@ -316,7 +316,7 @@ evc_group_fail_at(evc_group *group, evc_status code, int err, const char *file,
 evc_status
 evc_group_fail(evc_group *group, evc_status code, int err, const char *fmt, ...)
 {
-	char buf[sizeof((evc_reason *)0)->text];
+	char buf[TEXT_ROOM];
 	struct text t = evc__text_in(buf, sizeof buf);
 	va_list ap;
 

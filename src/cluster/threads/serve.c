@@ -285,6 +285,8 @@ lose_seat(void *arg)
 {
 	struct seat *s = arg;
 	struct threads *e = s->e;
+	char why[256];
+	struct text t = evc__text_in(why, sizeof why);
 
 	sync_unwound();
 	if (threads_inherited(e))
@@ -296,8 +298,9 @@ lose_seat(void *arg)
 	sync_store_sc(&s->holds, 0);
 	sync_unlock(&s->lock);
 	sync_store_sc(&s->lost, SEAT_LOST);
-	e->sink->gone(e->core, s->index, "a function has ended its thread",
-		      EVC_ENGINE_DIED_RUNNING);
+	evc__text_fmt(&t, "worker %u (tid %d): a function has ended its thread",
+		      s->index, sync_load(&s->tid));
+	e->sink->gone(e->core, s->index, why, EVC_ENGINE_DIED_RUNNING);
 	evc_progress(NULL);
 	for (evc__seat_lie_lost(s); !is_renewed(s); evc__seat_lie_lost(s))
 		evc__seat_sleep(s);

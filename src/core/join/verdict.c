@@ -28,7 +28,8 @@ evc__verdict_fill(struct evc__join *j, uint64_t w, evc_verdict *v,
 {
 	evc_coord *c = j->c;
 	uint64_t from = evc__stop_time(c, w), now;
-	char names[160], text[sizeof v->error.text];
+	static const char running[] = "; still running: ";
+	char names[160], text[sizeof v->error.text], said[sizeof text];
 	struct text t;
 	unsigned n;
 
@@ -67,14 +68,11 @@ evc__verdict_fill(struct evc__join *j, uint64_t w, evc_verdict *v,
 		       names, sizeof names);
 	v->n_stragglers = n > 0 ? n : alive;
 	/* The names must fit, so the text of the error is cut first. */
+	evc__copy_dots(said, sizeof text - strlen(names) - strlen(running),
+		       v->error.text);
 	t = evc__text_in(text, sizeof text);
-	if (v->error.text[0] != '\0') {
-		evc__text_fmt(&t, "%.*s; still running: ",
-			      (int)(sizeof text - strlen(names) - 18),
-			      v->error.text);
-	} else
-		evc__text_add(&t, "still running: ");
-	evc__text_add(&t, names);
+	evc__text_fmt(&t, "%s%s%s", said,
+		      said[0] != '\0' ? running : running + 2, names);
 	memcpy(v->error.text, text, sizeof text);
 }
 

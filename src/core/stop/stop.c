@@ -225,7 +225,7 @@ request_formatted(evc_coord *c, evc_status code, int err, const char *text,
 				  .file = file,
 				  .line = line,
 				  .func = func };
-	char buf[sizeof((evc_reason *)0)->text];
+	char buf[TEXT_ROOM];
 	bool unknown;
 
 	q.code = evc__normal(code, &unknown);
@@ -259,7 +259,7 @@ static evc_status __attribute__((format(printf, 7, 0)))
 vfail(evc_coord *c, evc_status code, int err, const char *file, int line,
       const char *func, const char *fmt, va_list ap)
 {
-	char buf[sizeof((evc_reason *)0)->text];
+	char buf[TEXT_ROOM];
 	struct text t = evc__text_in(buf, sizeof buf);
 	evc_status st = evc__check(c, "evc_fail"), used;
 	int e = errno;
