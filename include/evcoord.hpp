@@ -252,7 +252,6 @@ enum class thread_flag : unsigned {
 	watched = EVC_WATCHED,
 	kick = EVC_KICK,
 	own_scope = EVC_OWN_SCOPE,
-	may_not_join = EVC_MAY_NOT_JOIN,
 	may_be_refused = EVC_MAY_BE_REFUSED
 };
 enum class looper_flag : unsigned {

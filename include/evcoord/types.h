@@ -159,10 +159,6 @@ enum {
 	/* evc_register_thread, for the calling thread alone: somebody else
 	   joins the thread, or detaches it. */
 	EVC_NOT_JOINED = 1 << 14,
-	/* evc_thread_start: evc_join by this thread is refused, of its
-	   coordinator and of those above, because members of theirs end after
-	   the work of this thread. */
-	EVC_MAY_NOT_JOIN = 1 << 12,
 	/* With EVC_STRICT_SETUP: a refusal of this start is no error of the
 	   coordinator, for the caller looks at the result. */
 	EVC_MAY_BE_REFUSED = 1 << 29
@@ -544,6 +540,10 @@ typedef struct evc_scope_opts {
 	   errors still stand in the parent's verdict, as on_error says, and
 	   then in the log of the parent. */
 	bool no_log;
+	/* A thread of the scope, or of a scope below, may not join the scope
+	   nor a coordinator above, because something there ends after the work
+	   of the thread. */
+	bool no_join;
 	uint64_t reserved_[7];
 } evc_scope_opts;
 

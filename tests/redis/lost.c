@@ -8,9 +8,6 @@
  */
 #include "rows.h"
 
-/* A grace of three leases is short, then; the machine may be loaded. */
-#define SHORT_LEASE 1.0
-
 /* ---- it goes for good ---- */
 
 static void
@@ -60,7 +57,7 @@ START_TEST(F17_testJoinRaisesUnavailableErrorAtPsFailure)
 	pid_t pids[2];
 	int i;
 
-	begin_with_server(_i, SHORT_LEASE, NULL, false);
+	begin_with_server(_i, short_lease(), NULL, false);
 	fine = SCHEDULE("add", "[ii]", 20, 22);
 	OK(code_of(fine));
 	r[0] = SCHEDULE("alone", "[sdb]", m.path, 1000.0, 0);
@@ -101,7 +98,7 @@ START_TEST(F18_testScheduleRaisesUnavailableErrorAtPsFailure)
 {
 	evc_reason e;
 
-	begin_with_server(_i, SHORT_LEASE, NULL, false);
+	begin_with_server(_i, short_lease(), NULL, false);
 	OK(join());
 	rs_kill(rg.server);
 	becomes_unavailable();
@@ -124,7 +121,7 @@ START_TEST(F12_testPSFailureWhileRecoveryFromWokerFailure)
 	evc_reason e;
 	int i;
 
-	begin_with_server(_i, SHORT_LEASE, NULL, false);
+	begin_with_server(_i, short_lease(), NULL, false);
 	for (i = 0; i < 10; i++)
 		r[i] = SCHEDULE("hang", "[]");
 	UNTIL(numbers().n_running == 2);
@@ -148,7 +145,7 @@ START_TEST(F19_testWorkerExecutionAfterPsFailureRaisesExpectedError)
 	char name[2][48];
 	unsigned i;
 
-	begin_with_server(_i, SHORT_LEASE, NULL, false);
+	begin_with_server(_i, short_lease(), NULL, false);
 	for (i = 0; i < 2; i++)
 		snprintf(name[i], sizeof(name[i]), "%s", worker(i).name);
 	rs_kill(rg.server);
@@ -248,7 +245,7 @@ START_TEST(away_for_longer_than_the_grace)
 
 	rig(_i, &(struct rig_opts){ .own = true, .coord_proxy = true });
 	rig_node(2);
-	rig_open(&(evc_cluster_config){ .lease = SHORT_LEASE });
+	rig_open(&(evc_cluster_config){ .lease = short_lease() });
 	r = SCHEDULE("alone", "[sdb]", m.path, 1000.0, 0);
 	UNTIL(marks_in(&m) == 1);
 	ck_assert_uint_eq(workers_of(0, pids, 2), 2);
@@ -513,7 +510,7 @@ lose_lock(evc_cluster_config *config, int i)
 /* Calls about variables wait for six leases.  With memory all goes on. */
 START_TEST(lock_without_memory)
 {
-	evc_cluster_config config = { .lease = SHORT_LEASE };
+	evc_cluster_config config = { .lease = short_lease() };
 	double is;
 
 	lose_lock(&config, _i);
@@ -690,7 +687,7 @@ END_TEST
 static void
 refuses_with(int i, const char *option, const char *text)
 {
-	evc_cluster_config config = { .lease = SHORT_LEASE,
+	evc_cluster_config config = { .lease = short_lease(),
 				      .worker_wait = 0.5 };
 
 	rig(i, &(struct rig_opts){ .own = true });

@@ -118,6 +118,7 @@ evc__scope_begin(evc_cluster *cl)
 			     .ended = evc__scope_ended,
 			     .describe = evc__cluster_report,
 			     .describe_stacks = true,
+			     .no_join = true,
 			     .arg = cl };
 	evc_status st;
 

@@ -105,7 +105,7 @@ evc__seat_start(struct seat *s)
 {
 	/* The cluster itself keeps the joins of its scope waiting, on every
 	   engine. */
-	evc_member_opts o = { .flags = EVC_BACKGROUND | EVC_MAY_NOT_JOIN };
+	evc_member_opts o = { .flags = EVC_BACKGROUND };
 	evc_status st = s->w == NULL ? make_worker(s) : 0;
 	struct threads *e = s->e;
 	char name[48];

@@ -62,12 +62,12 @@ run_join(evc_coord *c, const evc_join_opts *o, evc_verdict *ret_verdict)
 	evc_reactor *want = o != NULL ? o->reactor : NULL;
 	evc_status st = evc__join_check(c, o, "evc_join");
 
+	if (st == 0)
+		st = evc__check_self(c, "evc_join");
 	if (st < 0)
 		return st;
 	sync_lock(&c->lock);
-	st = evc__check_self(c, "evc_join");
-	if (st == 0)
-		st = evc__check_loop(c, "evc_join");
+	st = evc__check_loop(c, "evc_join");
 	if (st == 0)
 		st = evc__check_host(c, "evc_join");
 	j.reactor = evc__reactor_here(c, want);

@@ -82,8 +82,8 @@ void evc__stay_end(struct evc__stay *in);
 /* Lock held: refuse a wait inside ev_run of a loop of c: the loop would stand
    still during the wait, and the wait would never end. */
 evc_status evc__check_loop(const evc_coord *c, const char *func);
-/* Lock held: refuse a wait by a thread with EVC_MAY_NOT_JOIN of c or of a scope
-   below. */
+/* Refuse a join by a thread of a scope with no_join, when c is that scope or a
+   coordinator above. */
 evc_status evc__check_self(const evc_coord *c, const char *func);
 /* Lock held: refuse a call that runs the loop of the calling thread: the library
    cannot run a host. */

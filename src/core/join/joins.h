@@ -22,6 +22,7 @@ struct evc__step;
 struct evc__coord_join {
 	double grace;        /* set at creation: 0 = none configured */
 	int phase;           /* set at creation: of a scope */
+	bool no_join;        /* set at creation: its threads may not join it */
 	/* lock */
 	struct list all;     /* the joins in progress; see join.h */
 	unsigned n_phased;   /* scopes with a phase */

@@ -69,16 +69,19 @@ evc__check_self(const evc_coord *c, const char *func)
 {
 	const struct evc__member *m = evc__self()->member;
 	const evc_coord *a = m != NULL ? m->c : NULL;
+	bool refused = false;
 
-	if (m == NULL || !(m->e.flags & EVC_MAY_NOT_JOIN))
-		return 0;
-	while (a != NULL && a != c)
-		a = a->parent;
-	return a == NULL ? 0
-			 : evc__refuse(-EVC_FAILED_PRECONDITION,
-				       "%s: it would wait for the work of this "
-				       "thread, %s of %s",
-				       func, m->name, m->c->name);
+	for (; a != NULL; a = a->parent) {
+		refused |= a->join.no_join;
+		if (a == c)
+			break;
+	}
+	return a == NULL || !refused
+		       ? 0
+		       : evc__refuse(-EVC_FAILED_PRECONDITION,
+				     "%s: it would wait for the work of this "
+				     "thread, %s of %s",
+				     func, m->name, m->c->name);
 }
 
 evc_status

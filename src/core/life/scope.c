@@ -164,6 +164,7 @@ evc__scope_make(evc_coord *parent, const char *name, const evc_scope_opts *o,
 	s->life.describe_arg = o->arg;
 	s->life.describe_stacks = o->describe_stacks;
 	s->join.phase = o->phase;
+	s->join.no_join = o->no_join;
 	s->stop.on_error = o->on_error;
 	s->loop.no_home = (o->config.flags & EVC_NO_HOME) != 0;
 	s->stop.up.scope = s;

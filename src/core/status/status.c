@@ -148,7 +148,7 @@ evc__check_opts(const evc_member_opts *o, unsigned kind, const char *func)
 		((1u << 9) - 1) | (kind == EVC_CHILD ? EVC_MAY_FAIL : 0) |
 		(kind == EVC_GUARD ? 0 : EVC_MAY_BE_REFUSED) |
 		(kind == EVC_REGISTERED ? EVC_NOT_JOINED : 0) |
-		(kind == EVC_THREAD ? EVC_OWN_SCOPE | EVC_MAY_NOT_JOIN : 0);
+		(kind == EVC_THREAD ? EVC_OWN_SCOPE : 0);
 	bool started, thread;
 
 	if (o == NULL)

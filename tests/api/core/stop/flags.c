@@ -106,8 +106,7 @@ START_TEST(a_flag_for_something_else_is_refused)
 	static const unsigned its_own[] = {
 		config,
 		config | EVC_NO_HOME,
-		member | EVC_WATCHED | EVC_KICK | EVC_OWN_SCOPE |
-			EVC_MAY_NOT_JOIN,
+		member | EVC_WATCHED | EVC_KICK | EVC_OWN_SCOPE,
 		member | EVC_OWN_THREAD | EVC_PAUSED | EVC_FLUSH,
 		member,
 		member | EVC_ON_DRAIN,
