@@ -255,6 +255,31 @@ START_TEST(no_id_is_left)
 }
 END_TEST
 
+/* ---- a key of its generation ---- */
+
+/* It is not the user's to delete: another generation has keys of its own. */
+START_TEST(the_numbers_of_updates_are_replaced)
+{
+	evc_schedule_opts txn = { .flags = EVC_TRANSACTIONAL };
+	evc_cluster_config config = { .lease = short_lease() };
+	char key[160];
+	evc_reason e;
+
+	rig(_i, &(struct rig_opts){ .own = true });
+	rig_node(1);
+	rig_open(&config);
+	OK(evc_schedule_pack(on.cl, "step", &txn, NULL, "[sd]", "n", 0.0));
+	OK(join());
+	ck_assert(find_key("[0-9]", ":seqs", key, sizeof(key)));
+	become(key, 0);
+	UNTIL(is_reported("were replaced by another key"));
+	UNTIL(try_one(&e) == 0);
+	OK(evc_schedule_pack(on.cl, "step", &txn, NULL, "[sd]", "n", 0.0));
+	OK(join());
+	ck_assert(variable("n") == 2);
+}
+END_TEST
+
 /* ---- bytes ---- */
 
 static size_t
@@ -603,7 +628,8 @@ limit(void)
 }
 
 REDIS_ROWS("redis: garbage", functions, ROW(before_it_is_opened),
-	   ROW(no_id_is_left), ROW(each_key_while_it_runs), ROW(made_up_events),
+	   ROW(no_id_is_left),
+	   ROW(the_numbers_of_updates_are_replaced), ROW(each_key_while_it_runs), ROW(made_up_events),
 	   ROW(made_up_events_of_a_node), ROW(made_up_orders),
 	   ROW(made_up_variables), ROW(bent_answers),
 	   ROW(variables_that_are_too_deep))

@@ -54,6 +54,22 @@ START_TEST(registers)
 }
 END_TEST
 
+/* A coordinator says something to each node that it knows. */
+START_TEST(registers_anew_without_a_word)
+{
+	double until = t_now() + 2 * T_LIMIT;
+	struct hand h;
+
+	hand_start(&h, 1000, 1);
+	/* Of its second session. */
+	while (rs_keys(&h.s, "{" HAND_NS "}:1:beat:*.2", false) == 0) {
+		ck_assert(t_now() < until);
+		t_sleep(0.1);
+	}
+	hand_end(&h);
+}
+END_TEST
+
 START_TEST(runs)
 {
 	struct hand h;
@@ -492,6 +508,7 @@ int
 main(void)
 {
 	const TTest *const tests[] = { registers,
+				       registers_anew_without_a_word,
 				       runs,
 				       hears_once_what_is_sent_again,
 				       gives_back_what_waits,

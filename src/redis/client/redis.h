@@ -202,6 +202,43 @@ evc_status evc__reply_status(const redisReply *r);
 /* The stream takes no entry any more: the last one has the greatest id. */
 bool evc__reply_has_no_id(const redisReply *r);
 
+/* ---- told.c ---- */
+
+/* What the server refuses. */
+enum trouble_of {
+	TROUBLE_NONE,
+	/* the coordinator */
+	TROUBLE_TAKE,
+	TROUBLE_LOCK,
+	TROUBLE_KEYS,
+	TROUBLE_COUNTS,
+	TROUBLE_EVENTS,
+	TROUBLE_FENCE,
+	TROUBLE_ORDERS,
+	TROUBLE_ALONE,
+	/* a node */
+	TROUBLE_LEASE,
+	TROUBLE_RESULTS,
+	TROUBLE_STREAM
+};
+
+#define TOLD_MOST 8
+
+/* A ring.  Loop thread only. */
+struct told {
+	struct {
+		enum trouble_of of;
+		char text[REDIS_WHY_SIZE];
+	} at[TOLD_MOST];
+	unsigned n;
+};
+
+/* true: the log has the text already.  The text is noted. */
+bool evc__trouble_is_told(struct told *told, enum trouble_of of,
+			  const char *text);
+/* Such a command has succeeded. */
+void evc__trouble_over(struct told *told, enum trouble_of of);
+
 /* ---- operation.c: an operation on a variable ---- */
 
 /* Add the arguments of an operation of SCRIPT_VARIABLE from seq on.  u has to

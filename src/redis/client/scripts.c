@@ -104,8 +104,9 @@ const struct redis_script_text evc__scripts[SCRIPTS] = {
 	"local is = call('GET', KEYS[3]) or '' "
 	"local inc = string.match(is, '^' .. ARGV[1] .. ' (%d+)$') "
 	"if inc and tonumber(inc) > tonumber(ARGV[5]) then return {'no'} end "
-	"call('SET', KEYS[3], ARGV[2], 'PX', ARGV[3]) "
+	/* The write that can be refused comes first. */
 	EVENT("KEYS[4]", "ARGV[4]", "ARGV[5]", "'0'", "ARGV[6]")
+	"call('SET', KEYS[3], ARGV[2], 'PX', ARGV[3]) "
 	"return {'ok'} ", SCRIPT_HEAD_SHORT },
 [SCRIPT_RENEW] = { "renew",
 	/* All nodes call this script again and again, so it is short.  MGET has

@@ -250,6 +250,7 @@ on_chunk(const redisReply *r, void *arg)
 	s->e->sessions.trip += ((double)(sync_mono() - c->sent_ns) / 1e9 -
 				s->e->sessions.trip) / 8;
 	if (r->type != REDIS_REPLY_ERROR) {
+		evc__trouble_over(&s->e->trouble.told, TROUBLE_ORDERS);
 		s->has_stream = true;
 		s->untold = s->untold && !c->control;
 		if (c->late && !c->control)
@@ -279,7 +280,8 @@ on_chunk(const redisReply *r, void *arg)
 		c->failed = !c->again;
 		s->untold = true;
 		s->e->sessions.any_waits = s->e->sessions.any_untold = true;
-		evc__redis_trouble(s->e, "orders for node %s are refused: %s",
+		evc__redis_trouble(s->e, TROUBLE_ORDERS,
+				   "orders for node %s are refused: %s",
 				   s->name, why + strlen("redis: "));
 		/* The cluster waits for the end of that worker.  A fence ends
 		   the whole node with its lease, and needs no memory. */

@@ -216,22 +216,22 @@ check_lease(struct node_session *s, const redisReply *lease)
 	char want[48];
 	struct text t = evc__text_in(want, sizeof want);
 	const char *space;
-	uint64_t heard;
+	uint64_t heard = sync_mono() - s->beat_ns;
 
 	evc__text_fmt(&t, "%s %" PRIu64, s->e->lock.g_text, s->inc);
 	if (lease->type == REDIS_REPLY_STRING) {
 		if (strcmp(lease->str, want) == 0)
 			return;
 		/* The node has registered anew, and the entry will be read
-		   soon. */
+		   soon, or somebody has made this up. */
 		space = strchr(lease->str, ' ');
 		if (space != NULL &&
 		    strncmp(lease->str, want, strlen(s->e->lock.g_text) + 1) ==
 			    0 &&
-		    strtoull(space + 1, NULL, 10) > s->inc)
+		    strtoull(space + 1, NULL, 10) > s->inc &&
+		    heard < 2 * s->e->lease_ns)
 			return;
 	}
-	heard = sync_mono() - s->beat_ns;
 	/* A node gives up when there is no coordinator for a lease; its
 	   functions are not to blame. */
 	if (s->e->detect.back_ns != 0 &&
@@ -246,8 +246,8 @@ check_lease(struct node_session *s, const redisReply *lease)
 	/* By then a renewal is missing. */
 	if (heard >= s->e->lease_ns / 2)
 		evc__session_fence(s,
-				   "its lease is over: its last renewal was "
-				   "seen %.1f s ago (its lease is %.1f s)",
+				   "its lease is over: no renewal was seen for "
+				   "%.1f s (its lease is %.1f s)",
 				   (double)heard / 1e9,
 				   (double)s->e->lease_ns / 1e9);
 	else

@@ -28,7 +28,7 @@ evc__redis_close(evc_engine *engine)
 
 	if (e == NULL)
 		return;
-	evc__redis_questions_end(e, "the cluster is closed");
+	evc__redis_questions_close(e);
 	evc__redis_client_free(e->client);
 	evc__sessions_free(e);
 	evc__unlinks_free(e);

@@ -230,7 +230,8 @@ on_events(const redisReply *r, void *arg)
 		e->reader.rests = list == NULL;
 	}
 	if (e->reader.rests) {
-		evc__redis_trouble(e, "entries of nodes cannot be read: %s",
+		evc__redis_trouble(e, TROUBLE_EVENTS,
+				   "entries of nodes cannot be read: %s",
 				   evc__reply_why(r));
 		/* The others are read again at the next tick. */
 		if (e->lock.phase == PHASE_LIVE &&
@@ -239,6 +240,7 @@ on_events(const redisReply *r, void *arg)
 					      "replaced by another key");
 		return;
 	}
+	evc__trouble_over(&e->trouble.told, TROUBLE_EVENTS);
 	for (i = 0; list != NULL && i < list->elements; i++)
 		take_entry(e, list->element[i]);
 	if (list != NULL) {
@@ -257,7 +259,7 @@ evc__redis_read(struct redis_engine *e)
 	struct redis_args a = { 0 };
 	uint64_t block = redis_ms(e->lease_ns / 4);
 
-	if (e->reader.reading || e->reader.rests || !e->up ||
+	if (e->reader.reading || e->reader.rests || !e->up || e->lock.taking ||
 	    (e->lock.phase != PHASE_LIVE && e->lock.phase != PHASE_RESTART))
 		return;
 	evc__args_text(&a, "XREAD");
@@ -273,6 +275,19 @@ evc__redis_read(struct redis_engine *e)
 	e->reader.reading_g = e->lock.g;
 	e->reader.reading =
 		evc__redis_send(e->client, REDIS_LISTEN, on_events, e, &a);
+}
+
+void
+evc__redis_begun(struct redis_engine *e)
+{
+	struct redis_args a = { 0 };
+
+	evc__args_text(&a, "XADD");
+	evc__redis_own_key(e, &a, "ev");
+	evc__args_text(&a, "*");
+	evc__args_text(&a, EVENT_BEGUN);
+	evc__args_text(&a, "");
+	evc__redis_send(e->client, REDIS_SAY, NULL, NULL, &a);
 }
 
 void

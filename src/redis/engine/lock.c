@@ -35,6 +35,13 @@ on_refreshed(const redisReply *r, void *arg)
 	struct redis_engine *e = arg;
 	bool none = r != NULL && evc__reply_is_error(r, "OOM");
 
+	if (r != NULL && r->type == REDIS_REPLY_ERROR && !none)
+		evc__redis_trouble(e, TROUBLE_KEYS,
+				   "keys of the generation cannot be written: "
+				   "%s",
+				   evc__reply_why(r));
+	else
+		evc__trouble_over(&e->trouble.told, TROUBLE_KEYS);
 	if (r == NULL || none == e->lock.no_memory ||
 	    (!none && r->type == REDIS_REPLY_ERROR))
 		return;
@@ -46,6 +53,29 @@ on_refreshed(const redisReply *r, void *arg)
 	else
 		evc_log(e->scope, EVC_LOG_INFO, NULL,
 			"redis: the server at %s has memory again", e->where);
+}
+
+static void
+on_marked(const redisReply *r, void *arg)
+{
+	struct redis_engine *e = arg;
+
+	if (evc__reply_is_error(r, "WRONGTYPE") && e->lock.phase == PHASE_LIVE)
+		evc__redis_restart(e, "the numbers of the nodes' updates were "
+				      "replaced by another key");
+}
+
+/* Have a key that nodes write answers into, so that its life has a limit. */
+static void
+mark_seqs(struct redis_engine *e)
+{
+	struct redis_args a = { 0 };
+
+	evc__args_text(&a, "HSET");
+	evc__redis_own_key(e, &a, "seqs");
+	evc__args_text(&a, "");
+	evc__args_text(&a, "");
+	evc__redis_send(e->client, REDIS_SAY, on_marked, e, &a);
 }
 
 /* Write the options of the generation again, in case they were lost, and have
@@ -64,6 +94,7 @@ refresh_keys(struct redis_engine *e)
 	evc__args_text(&a, "PX");
 	evc__args_fmt(&a, "%llu", px);
 	evc__redis_send(e->client, REDIS_SAY, on_refreshed, e, &a);
+	mark_seqs(e);
 	for (i = 0; i < sizeof names / sizeof names[0]; i++) {
 		a = (struct redis_args){ 0 };
 		evc__args_text(&a, "PEXPIRE");
@@ -87,27 +118,6 @@ refresh_streams(struct redis_engine *e)
 		if (s != NULL && s->has_stream)
 			evc__redis_to_ends(s);
 	}
-}
-
-/* Create the keys that others write into, so that refresh_keys can limit their
-   life.  A node may have registered by now, so nothing is trimmed. */
-static void
-create_keys(struct redis_engine *e)
-{
-	struct redis_args a = { 0 };
-
-	evc__args_text(&a, "XADD");
-	evc__redis_own_key(e, &a, "ev");
-	evc__args_text(&a, "*");
-	evc__args_text(&a, EVENT_BEGUN);
-	evc__args_text(&a, "");
-	evc__redis_send(e->client, REDIS_SAY, NULL, NULL, &a);
-	a = (struct redis_args){ 0 };
-	evc__args_text(&a, "HSET");
-	evc__redis_own_key(e, &a, "seqs");
-	evc__args_text(&a, "");
-	evc__args_text(&a, "");
-	evc__redis_send(e->client, REDIS_SAY, NULL, NULL, &a);
 }
 
 /* ---- the count of changes ---- */
@@ -147,12 +157,15 @@ begin_generation(struct redis_engine *e, int64_t g)
 	e->lock.g = (uint64_t)g;
 	evc__text_fmt(&t, "%" PRIu64, e->lock.g);
 	e->lock.phase = PHASE_LIVE;
+	evc__trouble_over(&e->trouble.told, TROUBLE_TAKE);
 	e->detect.looked_ns = sync_mono();
 	if (e->lock.server_anew)
 		evc__redis_beats_anew(e);
 	e->lock.server_anew = false;
 	evc__copy(e->reader.last, sizeof e->reader.last, "0-0");
-	create_keys(e);
+	/* The key is there, so that its life can be limited.  A node may have
+	   registered by now, so nothing is trimmed. */
+	evc__redis_begun(e);
 	refresh_keys(e);
 	evc__redis_state_write(e);
 	evc_log(e->scope, EVC_LOG_INFO, NULL,
@@ -168,7 +181,8 @@ lose_to_other(struct redis_engine *e, const char *who)
 	evc__redis_lose(e, false,
 			"another coordinator, %.100s, has taken the namespace "
 			"%s",
-			who, e->address.ns);
+			who[0] != '\0' ? who : "without a name",
+			e->address.ns);
 }
 
 static void
@@ -209,10 +223,12 @@ on_take(const redisReply *r, void *arg)
 		return;
 	}
 	if (who != NULL && evc__reply_is(r, "taken"))
-		evc__redis_trouble(e, "the namespace %s is in use by %.100s",
+		evc__redis_trouble(e, TROUBLE_TAKE,
+				   "the namespace %s is in use by %.100s",
 				   e->address.ns, who);
 	else
-		evc__redis_trouble(e, "the namespace %s cannot be taken: %s",
+		evc__redis_trouble(e, TROUBLE_TAKE,
+				   "the namespace %s cannot be taken: %s",
 				   e->address.ns, evc__reply_why(r));
 	e->lock.refused = true;
 	redis_look_soon(e);
@@ -308,6 +324,7 @@ on_lock(const redisReply *r, void *arg)
 	    (e->lock.phase != PHASE_LIVE && e->lock.phase != PHASE_AWAY))
 		return;
 	if (evc__reply_is(r, "ok")) {
+		evc__trouble_over(&e->trouble.told, TROUBLE_LOCK);
 		gone = evc__reply_bytes(r, 2, &n);
 		if (evc__reply_number(r, 1, &changes) &&
 		    !evc__redis_changes(e, changes,
@@ -329,7 +346,7 @@ on_lock(const redisReply *r, void *arg)
 	   may be refused, and leases are watched. */
 	if (e->lock.phase == PHASE_AWAY)
 		resume_generation(e);
-	evc__redis_trouble(e,
+	evc__redis_trouble(e, TROUBLE_LOCK,
 			   "the lock of the namespace %s cannot be "
 			   "renewed: %s",
 			   e->address.ns, evc__reply_why(r));

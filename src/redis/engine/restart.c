@@ -36,6 +36,9 @@ delete_generation(struct redis_engine *e)
 	struct redis_args a = { 0 };
 	struct node_session *s, *tmp;
 
+	/* This entry answers the question for further ones. */
+	if (e->reader.reading)
+		evc__redis_begun(e);
 	evc__args_text(&a, "UNLINK");
 	(void)evc__redis_last_keys(e, &a);
 	EACH_SESSION(s, tmp, e) {
@@ -57,12 +60,13 @@ on_changes(const redisReply *r, void *arg)
 	if (r == NULL)
 		return;
 	if (r->type == REDIS_REPLY_ERROR) {
-		evc__redis_trouble(e,
+		evc__redis_trouble(e, TROUBLE_COUNTS,
 				   "the counts of the variables cannot be "
 				   "read: %s",
 				   evc__reply_why(r));
 		return; /* The next look asks again. */
 	}
+	evc__trouble_over(&e->trouble.told, TROUBLE_COUNTS);
 	e->lock.counted = true;
 	(void)evc__redis_changes(e, r->type == REDIS_REPLY_STRING ?
 					    strtoll(r->str, NULL, 10) :

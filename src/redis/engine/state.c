@@ -33,7 +33,6 @@
 #define HEAD_SIZE 1024
 #define LINE_SIZE 512
 #define NODES_TOLD 1000 /* lines of nodes, at most */
-#define GOES_ON_LEASES 2 /* in which a trouble comes again, or is over */
 #define ALONE_NS UINT64_C(2000000000) /* nodes look for a coordinator every
 					 second */
 
@@ -58,32 +57,9 @@ evc__redis_trouble_is(struct redis_engine *e, const char *why)
 		e->sink->trouble(e->core, why);
 }
 
-/* Log a trouble, unless this one is in the log and goes on.  Commands that are
-   tried again may fail with several texts in turn, and others succeed between
-   them. */
-static void
-log_trouble(struct redis_engine *e, const char *why)
-{
-	uint64_t now = sync_mono(), before;
-	unsigned i;
-
-	for (i = 0; i < TROUBLES_LOGGED; i++)
-		if (strcmp(e->trouble.logged[i].why, why) == 0)
-			break;
-	if (i == TROUBLES_LOGGED) {
-		i = e->trouble.n_logged++ % TROUBLES_LOGGED;
-		evc__copy(e->trouble.logged[i].why,
-			  sizeof e->trouble.logged[i].why, why);
-		e->trouble.logged[i].seen_ns = 0;
-	}
-	before = e->trouble.logged[i].seen_ns;
-	e->trouble.logged[i].seen_ns = now;
-	if (before == 0 || now - before > GOES_ON_LEASES * e->lease_ns)
-		evc_log(e->scope, EVC_LOG_WARNING, NULL, "redis: %s", why);
-}
-
 void
-evc__redis_trouble(struct redis_engine *e, const char *fmt, ...)
+evc__redis_trouble(struct redis_engine *e, enum trouble_of of, const char *fmt,
+		   ...)
 {
 	char why[REDIS_WHY_SIZE];
 	struct text t = evc__text_in(why, sizeof why);
@@ -92,8 +68,8 @@ evc__redis_trouble(struct redis_engine *e, const char *fmt, ...)
 	va_start(ap, fmt);
 	evc__text_vfmt(&t, fmt, ap);
 	va_end(ap);
-	if (why[0] != '\0')
-		log_trouble(e, why);
+	if (!evc__trouble_is_told(&e->trouble.told, of, why))
+		evc_log(e->scope, EVC_LOG_WARNING, NULL, "redis: %s", why);
 	evc__redis_trouble_is(e, why);
 }
 
@@ -224,10 +200,11 @@ evc__redis_well(struct redis_engine *e)
 	else if (e->trouble.alone_ns == 0)
 		e->trouble.alone_ns = now;
 	if (e->trouble.alone_ns == 0 || now - e->trouble.alone_ns < ALONE_NS) {
-		evc__redis_trouble(e, "%s", "");
+		evc__trouble_over(&e->trouble.told, TROUBLE_ALONE);
+		evc__redis_trouble_is(e, "");
 		return;
 	}
-	evc__redis_trouble(e,
+	evc__redis_trouble(e, TROUBLE_ALONE,
 			   "no node is registered: start evc-worker(1), "
 			   "or a program that calls evc_worker_main(3), "
 			   "for the namespace %s at %s",

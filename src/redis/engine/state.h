@@ -7,18 +7,12 @@
 
 #include "redis/client/redis.h"
 
-#define TROUBLES_LOGGED 8
-
 struct redis_engine;
 
 /* Loop thread only. */
 struct trouble {
 	char now[REDIS_WHY_SIZE]; /* why functions wait; "": they do not */
-	struct {
-		char why[REDIS_WHY_SIZE];
-		uint64_t seen_ns; /* when there was this trouble last */
-	} logged[TROUBLES_LOGGED]; /* a ring */
-	unsigned n_logged;
+	struct told told;
 	uint64_t alone_ns; /* time since which there is no node; 0: there is */
 	bool alone_told;   /* `now` says that there is no node */
 	char garbage_of[16][NODE_NAME_SIZE]; /* nodes with a line in the log */
@@ -31,8 +25,9 @@ struct trouble {
 /* There is no connection since that time; 0: there is. */
 void evc__redis_away(struct redis_engine *e, uint64_t since_ns);
 void evc__redis_trouble_is(struct redis_engine *e, const char *why);
-void evc__redis_trouble(struct redis_engine *e, const char *fmt, ...)
-	__attribute__((format(printf, 2, 3)));
+void evc__redis_trouble(struct redis_engine *e, enum trouble_of of,
+			const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
 /* Log that an entry of a node is dropped, once for each node. */
 void evc__redis_garbage(struct redis_engine *e, const char *node,
 			const char *what);

@@ -112,7 +112,7 @@ release_lock(struct redis_engine *e)
 	struct redis_args a = { 0 };
 	unsigned n;
 
-	evc__redis_questions_end(e, "the cluster is closed");
+	evc__redis_questions_close(e);
 	e->lock.phase = PHASE_RELEASING;
 	evc__args_key(&a, &e->address, "coord");
 	n = 1 + evc__redis_last_keys(e, &a);
@@ -210,7 +210,7 @@ finish_engine(struct redis_engine *e)
 	/* A message on its way calls this function again. */
 	if (!evc__notes_shut(&e->notes))
 		return;
-	evc__redis_questions_end(e, "the cluster is closed");
+	evc__redis_questions_close(e);
 	evc__redis_client_free(e->client);
 	e->client = NULL;
 	if (e->turn.running) {

@@ -385,3 +385,16 @@ evc__redis_questions_end(struct redis_engine *e, const char *why)
 	fetch_asked(e);
 	answer_all_waiting(e, e->questions.deaf_why);
 }
+
+void
+evc__redis_questions_close(struct redis_engine *e)
+{
+	char why[REDIS_WHY_SIZE];
+	struct text t = evc__text_in(why, sizeof why);
+	bool waits = e->lock.phase < PHASE_LOST &&
+		     e->lock.phase != PHASE_LIVE && e->trouble.now[0] != '\0';
+
+	evc__text_fmt(&t, "the cluster is closed%s%s", waits ? "; " : "",
+		      waits ? e->trouble.now : "");
+	evc__redis_questions_end(e, why);
+}

@@ -386,6 +386,17 @@ hear_answer(struct session *s, const redisReply *r)
 		evc__node_hear_trim(s);
 }
 
+/* A coordinator says something to each node that has registered.  Registrations
+   of very many nodes take their time. */
+static bool
+is_unknown(const struct session *s)
+{
+	double most = 6 * (double)s->lease_ns / 1e9;
+
+	return s->inbox.heard == 0 &&
+	       ev_now(s->node->ev) - s->begun > (most < 10 ? 10 : most);
+}
+
 static void
 on_entries(const redisReply *r, void *arg)
 {
@@ -395,15 +406,20 @@ on_entries(const redisReply *r, void *arg)
 	s->inbox.reading = false;
 	if (r == NULL || !session_is_open(s))
 		return;
+	if (r->type != REDIS_REPLY_ERROR)
+		evc__trouble_over(&s->node->told, TROUBLE_STREAM);
 	if (r->type == REDIS_REPLY_ARRAY)
 		hear_answer(s, r);
 	else if (r->type == REDIS_REPLY_ERROR) {
 		/* The next renewal reads again. */
-		evc__node_say(s->node, EVC_LOG_WARNING,
-			      "cannot read its stream: %s", evc__reply_why(r));
+		evc__node_trouble(s->node, TROUBLE_STREAM,
+				  "cannot read its stream", r);
 		return;
 	} else if (r->type != REDIS_REPLY_NIL)
 		end_for_garbage(s, "an unexpected answer");
+	else if (is_unknown(s))
+		evc__node_end(s, "has had no word from its coordinator, which "
+				 "may have lost its registration");
 	evc__node_hear(s);
 }
 

@@ -40,6 +40,7 @@ on_renewed(const redisReply *r, void *arg)
 		return;
 	}
 	if (fine) {
+		evc__trouble_over(&s->node->told, TROUBLE_LEASE);
 		evc__node_lease_until(s, sent);
 		if (s->lease.alone)
 			evc__node_say(s->node, EVC_LOG_INFO,
@@ -52,8 +53,8 @@ on_renewed(const redisReply *r, void *arg)
 			      s->gen);
 		s->lease.alone = true;
 	} else {
-		evc__node_say(s->node, EVC_LOG_ERROR,
-			      "cannot renew its lease: %s", evc__reply_why(r));
+		evc__node_trouble(s->node, TROUBLE_LEASE,
+				  "cannot renew its lease", r);
 	}
 	if (evc__reply_word(r) != NULL && !was) {
 		s->linked = true;

@@ -80,6 +80,7 @@ struct node {
 	uint64_t inc;            /* number of the last session */
 	struct coord_search search;
 	char said[REDIS_WHY_SIZE]; /* last text to the log */
+	struct told told;
 };
 
 /* ---- session.c ---- */
@@ -87,6 +88,10 @@ struct node {
 /* Log a text, unless the text is the last one. */
 void evc__node_say(struct node *n, int level, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
+
+/* Log as an error that the server refuses something; r: its answer. */
+void evc__node_trouble(struct node *n, enum trouble_of of, const char *what,
+		       const redisReply *r);
 
 /* ---- identity.c ---- */
 

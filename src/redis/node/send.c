@@ -45,8 +45,7 @@ note_refusal(struct event_batch *batch, const redisReply *r)
 {
 	struct session *s = batch->session;
 
-	evc__node_say(s->node, EVC_LOG_ERROR, "cannot send results: %s",
-		      evc__reply_why(r));
+	evc__node_trouble(s->node, TROUBLE_RESULTS, "cannot send results", r);
 	s->outbox.refused = true;
 	/* A later try would fail, too. */
 	if (batch->deals != NULL && (evc__reply_is_error(r, "GARBAGE") ||
@@ -101,8 +100,10 @@ on_sent(const redisReply *r, void *arg)
 		note_refusal(batch, r);
 	else if (was > 0 && batch != s->outbox.first)
 		evc__node_end(s, "has lost the order of its results");
-	else if (was > 0)
+	else if (was > 0) {
+		evc__trouble_over(&s->node->told, TROUBLE_RESULTS);
 		remove_first_batch(s);
+	}
 	/* Questions wait for these updates. */
 	if (deals && session_says(s))
 		evc__node_ask_resume(s);

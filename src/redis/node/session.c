@@ -23,6 +23,18 @@ evc__node_say(struct node *n, int level, const char *fmt, ...)
 	evc_log(n->scope, level, NULL, "redis: node %s %s", n->name, said);
 }
 
+void
+evc__node_trouble(struct node *n, enum trouble_of of, const char *what,
+		  const redisReply *r)
+{
+	char why[REDIS_WHY_SIZE];
+	struct text t = evc__text_in(why, sizeof why);
+
+	evc__text_fmt(&t, "%s: %s", what, evc__reply_why(r));
+	if (!evc__trouble_is_told(&n->told, of, why))
+		evc__node_say(n, EVC_LOG_ERROR, "%s", why);
+}
+
 /* ---- to send ---- */
 
 void
@@ -105,7 +117,8 @@ void
 evc__node_end_if_over(struct session *s, const redisReply *r)
 {
 	if (evc__reply_is(r, "fenced"))
-		evc__node_end(s, "was fenced: its lease is over");
+		evc__node_end(s, "was fenced: its lease is over, or the "
+				 "generation");
 	else if (evc__reply_is(r, "gone"))
 		evc__node_end(s, "was refused: the server has lost variables");
 }
