@@ -204,7 +204,7 @@ bool evc__reply_has_no_id(const redisReply *r);
 
 /* ---- told.c ---- */
 
-/* What the server refuses. */
+/* Commands of the server. */
 enum trouble_of {
 	TROUBLE_NONE,
 	/* the coordinator */

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Troubles that the log has, so that one that goes on has one line: commands that
- * are tried again may fail with several texts in turn, and others succeed between
- * them.
- * Called by: engine/state.c, node/session.c; those whose commands succeed.
+ * Troubles in the log: a lasting one has a single line.  Commands are tried again
+ * and may fail with several texts in turn, while others succeed.
+ * Called by: engine/state.c, node/session.c; files whose commands succeed.
  * Locks: none; loop thread only.
  */
 #include "redis/client/redis.h"

@@ -50,8 +50,7 @@ struct event_reader {
 
 /* Wait for the next entries. */
 void evc__redis_read(struct redis_engine *e);
-/* Write an entry that says nothing: the first one, which creates the stream, and
-   the last one. */
+/* Write an empty entry: the first, which creates the stream, or the last. */
 void evc__redis_begun(struct redis_engine *e);
 /* Delete the entries that were read. */
 void evc__redis_trim(struct redis_engine *e);

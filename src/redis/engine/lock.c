@@ -65,7 +65,7 @@ on_marked(const redisReply *r, void *arg)
 				      "replaced by another key");
 }
 
-/* Have a key that nodes write answers into, so that its life has a limit. */
+/* Create the key of the nodes' answers, to give its life a limit. */
 static void
 mark_seqs(struct redis_engine *e)
 {

@@ -386,17 +386,6 @@ hear_answer(struct session *s, const redisReply *r)
 		evc__node_hear_trim(s);
 }
 
-/* A coordinator says something to each node that has registered.  Registrations
-   of very many nodes take their time. */
-static bool
-is_unknown(const struct session *s)
-{
-	double most = 6 * (double)s->lease_ns / 1e9;
-
-	return s->inbox.heard == 0 &&
-	       ev_now(s->node->ev) - s->begun > (most < 10 ? 10 : most);
-}
-
 static void
 on_entries(const redisReply *r, void *arg)
 {
@@ -417,9 +406,8 @@ on_entries(const redisReply *r, void *arg)
 		return;
 	} else if (r->type != REDIS_REPLY_NIL)
 		end_for_garbage(s, "an unexpected answer");
-	else if (is_unknown(s))
-		evc__node_end(s, "has had no word from its coordinator, which "
-				 "may have lost its registration");
+	else if (evc__node_is_unknown(s))
+		evc__node_end(s, "was registered, and heard nothing since");
 	evc__node_hear(s);
 }
 

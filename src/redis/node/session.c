@@ -123,6 +123,16 @@ evc__node_end_if_over(struct session *s, const redisReply *r)
 		evc__node_end(s, "was refused: the server has lost variables");
 }
 
+bool
+evc__node_is_unknown(const struct session *s)
+{
+	/* Registrations of very many nodes take their time. */
+	double most = 6 * (double)s->lease_ns / 1e9;
+
+	return s->inbox.heard == 0 &&
+	       ev_now(s->node->ev) - s->begun > (most < 10 ? 10 : most);
+}
+
 void
 evc__node_no_memory(struct session *s)
 {

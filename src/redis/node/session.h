@@ -134,6 +134,8 @@ void evc__node_end(struct session *s, const char *fmt, ...)
 void evc__node_end_if_over(struct session *s, const redisReply *r);
 /* The same, because there is no memory. */
 void evc__node_no_memory(struct session *s);
+/* The coordinator, which greets each new node, has said nothing for too long. */
+bool evc__node_is_unknown(const struct session *s);
 /* Stop all timers, and send no more. */
 void evc__node_stop_timers(struct session *s);
 
