@@ -205,8 +205,7 @@ evc_cluster_open(evc_coord *c, const char *uri,
  * close stops the cluster's scope, as the coordinator's stop would: queued
  * functions are cancelled, running functions are asked to stop.  The call never
  * waits: the coordinator's joins wait for the cluster, and the cluster frees
- *        itself when all
- * of it has ended.
+ * itself when all of it has ended.
  *
  * The last save of the checkpoint comes after the close; a save that fails is
  * an error in the coordinator's verdict, and so is a function's error after the

@@ -103,7 +103,7 @@ make_reason(struct failure *f)
 	r->mono_ns = sync_mono();
 	r->real_ns = sync_real();
 	evc__copy(r->who, sizeof r->who, f->w->name);
-	evc__copy_dots(r->text, sizeof r->text, f->text);
+	evc__copy_ends(r->text, sizeof r->text, f->text);
 }
 
 /* The code of a call that was woken for a stop. */
@@ -305,7 +305,7 @@ evc_group_fail_at(evc_group *group, evc_status code, int err, const char *file,
 		w->said.line = line;
 		evc__copy_end(w->said.file, sizeof w->said.file, file);
 		evc__copy(w->said.func, sizeof w->said.func, func);
-		evc__copy_dots(w->said.text, sizeof w->said.text, buf);
+		evc__copy_ends(w->said.text, sizeof w->said.text, buf);
 	}
 	errno = e;
 	return st;

@@ -23,6 +23,9 @@
    is not written costs nothing. */
 #define DESCRIBED_STACKS ((size_t)512 << 10)
 
+/* Time for the stacks of another process, and a moment more. */
+#define STACKS_NS UINT64_C(400000000)
+
 WALLED(size_t, call_describe,
        (evc_describe_fn * fn, unsigned form, char *buf, size_t n, void *arg),
        fn(form, buf, n, arg))
@@ -56,6 +59,8 @@ describe(evc_coord *c, struct evc__describer *d, evc_describe_fn *fn, void *arg,
 
 	if (!evc__describer_enter(&in, c, d))
 		return describe_hung(REPORT_FORM(form), p);
+	if (form != REPORT_FORM(form))
+		evc__helper_takes(c, STACKS_NS);
 	for (tries = 0; tries < DESCRIBED_TRIES; tries++) {
 		p->text = sync_alloc(room, 1);
 		if (p->text == NULL)

@@ -127,6 +127,36 @@ reactor_run()
 	ev_loop_destroy(home);
 }
 
+// However often a call is made again, the stop has one grace.
+void
+one_grace()
+{
+	struct ev_loop *loop = new_loop();
+	evc_config k = {};
+	evc_coord *c;
+	evc_id hold;
+	evc_verdict v;
+
+	k.grace = 0.2;
+	CHECK(evc_new(loop, &k, &c) == 0);
+	CHECK(evc_hold_begin(c, "late", nullptr, &hold) == 0);
+	CHECK(evc_request_stop(c, EVC_OK, "enough") == 0);
+	{
+		thrower t(loop, 1 << 30);
+
+		t.c = c;
+		CHECK(catches([&] {
+			      CHECK(evc_run(c, nullptr, &v) ==
+				    EVC_DEADLINE_EXCEEDED);
+		      }) > 0);
+	}
+	CHECK(v.n_stragglers == 1);
+	CHECK(evc_hold_end(c, hold) == 0);
+	CHECK(evc_join(c, nullptr, nullptr) == 0);
+	CHECK(evc_free(c) == 0);
+	ev_loop_destroy(loop);
+}
+
 // libev counts one level too many for ever; we do not.
 void
 plain_ev_run()
@@ -423,6 +453,7 @@ const named_case cases[] = {
 	{ "run", run },
 	{ "join", join },
 	{ "reactor_run", reactor_run },
+	{ "one_grace", one_grace },
 	{ "plain_ev_run", plain_ev_run },
 	{ "before_the_attach", before_the_attach },
 	{ "attached_inside", attached_inside },

@@ -210,6 +210,19 @@ evc__helper_describes(const evc_coord *c, bool begin)
 }
 
 void
+evc__helper_takes(const evc_coord *c, uint64_t ns)
+{
+	if (evc__helper_is_self(c) && sync_load_sc(&c->tree->serving_ns) != 0)
+		sync_store_sc(&c->tree->serving_ns, sync_mono() + ns);
+}
+
+bool
+evc__helper_may_take(const evc_coord *c)
+{
+	return sync_mono() < sync_load_sc(&c->tree->serving_ns);
+}
+
+void
 evc__helper_hear(evc_coord *c, bool yes)
 {
 	uint32_t d = yes ? 1 : (uint32_t)-1;

@@ -40,6 +40,11 @@ bool evc__helper_is_self(const evc_coord *c);
 /* The calling thread, if it is the helper's, begins or ends a call of a function
    that describes something. */
 void evc__helper_describes(const evc_coord *c, bool begin);
+/* The helper, when the calling thread belongs to it, may take so long before
+   another thread relieves this one. */
+void evc__helper_takes(const evc_coord *c, uint64_t ns);
+/* Is this time not over yet? */
+bool evc__helper_may_take(const evc_coord *c);
 /* Lock held: does a thread of the helper serve c, not counting the calling
    thread? */
 bool evc__helper_inside(const evc_coord *c);

@@ -44,7 +44,7 @@ note_author(evc_coord *c, struct evc__drain *d, double limit, const char *text)
 	d->limit = limit;
 	evc__copy(d->who, sizeof d->who,
 		  m != NULL ? m->name : evc__thread_name());
-	evc__copy_dots(d->text, sizeof d->text, text);
+	evc__copy_ends(d->text, sizeof d->text, text);
 }
 
 /* Lock held: note the drain in the coordinator and in the word.  The first

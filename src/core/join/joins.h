@@ -33,6 +33,9 @@ struct evc__coord_join {
 	uint64_t decided_ns; /* when a join was answered last; the answer may
 				not have returned to the program yet */
 	uint32_t decided;    /* the number of that stop */
+	uint64_t broken_ns;  /* start of a join that an exception has ended in
+				a stop: the next one goes on; 0: none */
+	uint32_t broken;     /* the number of that stop */
 	uint64_t put_off_ns; /* the end was put off to this time; 0: never */
 	uint64_t put_off_at; /* when the end was put off */
 	uint64_t seen_ns;    /* when a join first saw a stop with no slot for

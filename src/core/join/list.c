@@ -87,6 +87,9 @@ evc__join_begin(struct evc__join *j, evc_coord *c, const evc_join_opts *o)
 	while (j->until_stop && (w & WORD_JOINED) && !(w & WORD_FLAG))
 		if (sync_cas(&c->word, &w, w & ~WORD_JOINED))
 			break;
+	if ((w & WORD_FLAG) && !j->internal && c->join.broken_ns != 0 &&
+	    c->join.broken == WORD_STOP_NUMBER(w))
+		j->start_ns = c->join.broken_ns;
 	/* Joins of scopes below end when this join ends: wake them for the new
 	   time limit. */
 	if ((w & WORD_FLAG) && !list_empty(&c->scopes))

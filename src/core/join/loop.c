@@ -203,6 +203,19 @@ is_answered(struct evc__driver *d)
 	return yes;
 }
 
+/* Lock held: an exception ends the join.  In this stop the next join has the rest
+   of its time. */
+static void
+note_broken(struct evc__join *j)
+{
+	uint64_t w = sync_load_sc(&j->c->word);
+
+	if (!(w & WORD_FLAG))
+		return;
+	j->c->join.broken = WORD_STOP_NUMBER(w);
+	j->c->join.broken_ns = j->start_ns;
+}
+
 /* The end of evc__join_drive, also by an exception from a watcher of the
    program. */
 static void
@@ -213,6 +226,8 @@ leave_join(struct evc__join **j)
 	if (!evc__same_process(c))
 		return;
 	sync_lock(&c->lock);
+	if (!(*j)->answered)
+		note_broken(*j);
 	evc__join_leave(*j);
 	sync_unlock(&c->lock);
 }

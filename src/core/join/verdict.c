@@ -68,7 +68,7 @@ evc__verdict_fill(struct evc__join *j, uint64_t w, evc_verdict *v,
 		       names, sizeof names);
 	v->n_stragglers = n > 0 ? n : alive;
 	/* The names must fit, so the text of the error is cut first. */
-	evc__copy_dots(said, sizeof text - strlen(names) - strlen(running),
+	evc__copy_ends(said, sizeof text - strlen(names) - strlen(running),
 		       v->error.text);
 	t = evc__text_in(text, sizeof text);
 	evc__text_fmt(&t, "%s%s%s", said,

@@ -121,7 +121,8 @@ await_reported(evc_coord *c, uint32_t stop, uint64_t until)
 {
 	evc__helper_ring(c);
 	while (sync_load_sc(&c->tree->reported) != stop &&
-	       sync_mono() < until && !evc__log_hangs(c->tree))
+	       (sync_mono() < until || evc__helper_may_take(c)) &&
+	       !evc__log_hangs(c->tree))
 		evc__nap(BACKOFF_FIRST_NS);
 }
 

@@ -305,6 +305,7 @@ struct evc__busy {
 	const char *text;     /* state before: r's progress text */
 	const char *name;
 	uint32_t kind;
+	bool counted;         /* in waker->busy: a callback */
 	int cancel;           /* state before: cancel state of the thread */
 };
 

@@ -45,13 +45,15 @@ evc__busy_begin(evc_reactor *r, const evc_coord *c, enum evc__busy_kind kind,
 	keep->up = innermost;
 	keep->r = r;
 	keep->mark = self->mark;
+	/* A turn is no callback, neither for c nor for another coordinator. */
+	keep->counted = kind != BUSY_TURN;
 	innermost = keep;
 	if (r == NULL)
 		return;
 	keep->text = sync_load_relaxed(&r->mark.text);
 	keep->name = sync_load_relaxed(&r->busy_name);
 	keep->kind = sync_load_relaxed(&r->busy_kind);
-	count_busy(r->waker, 1);
+	count_busy(r->waker, keep->counted);
 	sync_store_relaxed(&r->busy_name, r->c == c ? name : NULL);
 	sync_store_relaxed(&r->busy_kind, kind);
 	/* The time of the last progress stays; the text does not. */
@@ -72,7 +74,7 @@ evc__busy_end(struct evc__busy *keep)
 	sync_store_relaxed(&r->mark.text, keep->text);
 	sync_store_relaxed(&r->busy_kind, keep->kind);
 	sync_store_relaxed(&r->busy_name, keep->name);
-	count_busy(r->waker, (uint32_t)-1);
+	count_busy(r->waker, 0u - keep->counted);
 }
 
 void
@@ -87,7 +89,7 @@ evc__busy_forget(evc_reactor *r)
 		if (b->r != r)
 			continue;
 		b->r = NULL;
-		count_busy(r->waker, (uint32_t)-1);
+		count_busy(r->waker, 0u - b->counted);
 	}
 	if (self->mark == &r->mark)
 		self->mark = NULL;

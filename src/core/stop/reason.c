@@ -117,7 +117,7 @@ evc__slot_fill(evc_coord *c, unsigned slot, uint64_t w, bool error,
 			  m != NULL ? m->name : evc__thread_name());
 	evc__copy_end(r->file, sizeof r->file, q->file);
 	evc__copy(r->func, sizeof r->func, q->func);
-	evc__copy_dots(r->text, sizeof r->text, q->text);
+	evc__copy_ends(r->text, sizeof r->text, q->text);
 }
 
 void
