@@ -155,12 +155,14 @@ on_fence(const redisReply *r, void *arg)
 {
 	struct fence_wait *w = arg;
 	struct node_session *s = w->session;
+	struct redis_engine *e;
 	const char *mark, *beat;
 	size_t n;
 
 	sync_free(w);
 	if (s == NULL)
 		return;
+	e = s->e;
 	s->fence = NULL;
 	if (evc__reply_is(r, "ok") &&
 	    (beat = evc__reply_bytes(r, 1, &n)) != NULL &&
@@ -175,8 +177,6 @@ on_fence(const redisReply *r, void *arg)
 	if (evc__reply_is(r, "gen")) {
 		/* The stream of this generation is gone, and a mark cannot be
 		   left. */
-		struct redis_engine *e = s->e;
-
 		s->beat_ns = sync_mono();
 		note_fenced(s, "");
 		if (e->lock.phase == PHASE_LIVE)
@@ -193,8 +193,9 @@ on_fence(const redisReply *r, void *arg)
 	else if (mark_is_late(s))
 		evc__session_marked(s); /* the next mark would be refused,
 					   too */
-	if (evc__reply_has_no_id(r) && s->e->lock.phase == PHASE_LIVE)
-		evc__redis_restart(s->e, NO_ID_LEFT);
+	/* s may be gone. */
+	if (evc__reply_has_no_id(r) && e->lock.phase == PHASE_LIVE)
+		evc__redis_restart(e, NO_ID_LEFT);
 }
 
 static void
