@@ -440,7 +440,8 @@ enum {
 
 /* Where an error came from: evc_remote_info.kind */
 enum {
-	EVC_FAILED_FUNCTION = 1, /* the function returned the error */
+	EVC_FAILED_FUNCTION = 1, /* the function returned the error, or was not
+				    sent, or its result not taken: the text */
 	EVC_FAILED_INPUT = 2,    /* a per-worker value could not be built */
 	EVC_FAILED_REMOTE = 3,   /* a remote among the arguments failed */
 	EVC_FAILED_WORKER = 4,   /* too many workers died with the function, or
