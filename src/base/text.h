@@ -16,7 +16,7 @@
 
 /* Room for a text of the program's before the text is cut to fit in a reason,
    where a mark shows that there was more. */
-#define TEXT_ROOM 512
+#define TEXT_ROOM 4096
 
 struct text {
 	char *buf;

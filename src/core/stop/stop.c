@@ -225,7 +225,7 @@ request_formatted(evc_coord *c, evc_status code, int err, const char *text,
 				  .file = file,
 				  .line = line,
 				  .func = func };
-	char buf[TEXT_ROOM];
+	char buf[sizeof((evc_reason *)0)->text];
 	bool unknown;
 
 	q.code = evc__normal(code, &unknown);
@@ -236,7 +236,7 @@ request_formatted(evc_coord *c, evc_status code, int err, const char *text,
 		evc__text_add(&t, "code ");
 		evc__text_int(&t, code);
 		evc__text_add(&t, " is none: ");
-		evc__text_add(&t, text != NULL ? text : "");
+		evc__text_ends(&t, text != NULL ? text : "");
 		q.text = buf;
 	}
 	*ret_code = q.code;
