@@ -289,8 +289,14 @@ done
 
 # ---- --checkpoint ------------------------------------------------------------
 
+# is_another FILE INODE: a later save has taken its place.
+is_another() {
+	test "$(stat -c %i "$1")" != "$2"
+}
+
 # until_done ARGUMENT...: again and again, killed with kill -9 at random moments,
-# but first with a checkpoint, until it was so often, and then to the end.
+# but first with a second checkpoint, for the first may have no chunk yet, until
+# it was so often, and then to the end.
 until_done() {
 	local kills=0
 
@@ -298,6 +304,8 @@ until_done() {
 		start --all -v --checkpoint "$tmp/file" "$@"
 		if [ $kills -eq 0 ]; then
 			until_true test -s "$tmp/file"
+			until_true is_another "$tmp/file" \
+				"$(stat -c %i "$tmp/file")"
 		else
 			sleep "0.$(printf '%03d' $((200 + RANDOM % 500)))"
 		fi
