@@ -105,6 +105,9 @@
  *    coordinator counts that time by its own clock, from the moment at which a
  *    new BEAT was seen at the latest: the server's clock may jump, and anybody
  *    may delete a key.
+ *  - the coordinator answers each registration with a RANK for each worker.  A
+ *    node without any entry for six leases, and ten seconds, registers anew:
+ *    the entry of its registration was lost.
  */
 #ifndef EVC_REDIS_PROTOCOL_H
 #define EVC_REDIS_PROTOCOL_H
