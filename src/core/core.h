@@ -105,7 +105,8 @@ struct evc__tree {
 	_Atomic bool has_helper;    /* atomic: the thread that makes the helper
 				       -> joins */
 	/* atomic: the helper -> joins: when the leading thread of the helper
-	   began to serve its present client, in real monotonic time; 0: no
+	   began to serve its present client, in real monotonic time; it lies
+	   ahead while the thread may take so long (evc__helper_takes); 0: no
 	   client is being served */
 	_Atomic uint64_t serving_ns;
 	/* atomic: threads of the helper: so many of them are in a function that

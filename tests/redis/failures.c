@@ -188,8 +188,7 @@ START_TEST(lease_is_deleted_while_functions_read)
 		OK(evc_schedule_pack(on.cl, "reads", &often, NULL, "[s]",
 				     "n"));
 	for (round = 0; round < 3; round++) {
-		t_sleep(0.2);
-		i = numbers();
+		UNTIL((i = numbers()).n_running >= 2);
 		delete_leases();
 		UNTIL(numbers().n_up < 2 && numbers().n_lost > i.n_lost);
 		rig_all_up();

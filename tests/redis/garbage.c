@@ -628,8 +628,8 @@ limit(void)
 }
 
 REDIS_ROWS("redis: garbage", functions, ROW(before_it_is_opened),
-	   ROW(no_id_is_left),
-	   ROW(the_numbers_of_updates_are_replaced), ROW(each_key_while_it_runs), ROW(made_up_events),
+	   ROW(no_id_is_left), ROW(the_numbers_of_updates_are_replaced),
+	   ROW(each_key_while_it_runs), ROW(made_up_events),
 	   ROW(made_up_events_of_a_node), ROW(made_up_orders),
 	   ROW(made_up_variables), ROW(bent_answers),
 	   ROW(variables_that_are_too_deep))

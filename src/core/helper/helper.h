@@ -51,8 +51,10 @@ bool evc__helper_inside(const evc_coord *c);
 /* Any thread but the helper, in a stop: make another thread if the helper hangs
    in a function of the user's.  c's lock may be held. */
 void evc__helper_relieve(evc_coord *c);
-/* The same, for the watch thread, also without a stop.  Returns how long until
-   another look; SYNC_FOREVER: the helper does not hang. */
+/* The same, for the watch thread and for the leader, also without a stop; joins
+   threads that were relieved and have ended.  Returns how long until another
+   look; SYNC_FOREVER: the helper does not hang, and all such threads are
+   joined. */
 uint64_t evc__helper_watch_over(struct evc__tree *tree);
 /* Lock held.  yes: from now on each ring of c wakes the helper; no: only a stop
    does. */

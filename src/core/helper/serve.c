@@ -311,7 +311,7 @@ evc__helper_main(void *arg)
 			sync_free(h);
 			return NULL;
 		}
-		next = evc__helper_join_relieved(h);
+		next = evc__helper_watch_over(h->tree);
 		wait = next < wait ? next : wait;
 		/* Ringing threads raise seq, and then look at `sleeps`. */
 		sync_store_sc(&h->sleeps, true);

@@ -25,6 +25,7 @@ free_element(struct evc__helper *h)
 	return NULL;
 }
 
+/* Tree's lock held: join the threads that were relieved and have ended. */
 static void
 join_relieved(struct evc__helper *h)
 {
@@ -41,18 +42,6 @@ join_relieved(struct evc__helper *h)
 			sync_add(&h->tree->n_ended, (uint32_t)-1);
 		}
 	}
-}
-
-uint64_t
-evc__helper_join_relieved(struct evc__helper *h)
-{
-	if (sync_load(&h->tree->n_ended) == 0)
-		return SYNC_FOREVER;
-	sync_lock(&h->tree->lock);
-	join_relieved(h);
-	sync_unlock(&h->tree->lock);
-	return sync_load(&h->tree->n_ended) == 0 ? SYNC_FOREVER :
-						   BACKOFF_MOST_NS;
 }
 
 /* Tree's lock held: mark all clients, because the old leader may have left work

@@ -77,9 +77,6 @@ void evc__helper_inherited(void);
 /* Tree's lock held: make a thread that leads from now on; false: no thread to
    be had, and the old leader leads on. */
 bool evc__helper_lead(struct evc__helper *h);
-/* No lock: join threads that were relieved and have ended; returns the time of
-   the next look. */
-uint64_t evc__helper_join_relieved(struct evc__helper *h);
 /* No lock: all threads but the calling one have ended. */
 void evc__helper_join(struct evc__helper *h);
 

@@ -167,7 +167,7 @@ on_fence(const redisReply *r, void *arg)
 	if (evc__reply_is(r, "ok") &&
 	    (beat = evc__reply_bytes(r, 1, &n)) != NULL &&
 	    (mark = evc__reply_bytes(r, 2, &n)) != NULL && evc__id_is(mark)) {
-		evc__trouble_over(&s->e->trouble.told, TROUBLE_FENCE);
+		evc__trouble_over(&e->trouble.told, TROUBLE_FENCE);
 		evc__session_beat(s, beat);
 		note_fenced(s, mark);
 		return;
@@ -184,12 +184,12 @@ on_fence(const redisReply *r, void *arg)
 		return;
 	}
 	s->fence_rests = true;
-	evc__redis_trouble(s->e, TROUBLE_FENCE, "node %s cannot be fenced: %s",
+	evc__redis_trouble(e, TROUBLE_FENCE, "node %s cannot be fenced: %s",
 			   s->name, evc__reply_why(r));
 	/* Either the node cannot renew its lease any more, or the coordinator
 	   cannot, and the node ends for that. */
 	if (s->gone_ns == 0)
-		count_lease_from(s, sync_mono(), s->e->lease_ns * 5 / 2);
+		count_lease_from(s, sync_mono(), e->lease_ns * 5 / 2);
 	else if (mark_is_late(s))
 		evc__session_marked(s); /* the next mark would be refused,
 					   too */
@@ -254,19 +254,13 @@ void
 evc__redis_restart(struct redis_engine *e, const char *why)
 {
 	struct node_session *s, *tmp;
-	char text[REDIS_WHY_SIZE];
-	struct text t = evc__text_in(text, sizeof text);
-	bool goes_on = e->lock.phase == PHASE_RESTART;
 
 	e->lock.phase = PHASE_RESTART;
 	e->lock.counted = e->lock.refused = false;
 	if (why != e->lock.why_restart)
 		evc__copy(e->lock.why_restart, sizeof e->lock.why_restart, why);
-	evc__text_fmt(&t, "%s: workers of %s register anew", e->lock.why_restart,
-		      e->address.ns);
-	if (!goes_on)
-		evc_log(e->scope, EVC_LOG_WARNING, NULL, "redis: %s", text);
-	evc__redis_trouble_is(e, text);
+	evc__redis_trouble(e, TROUBLE_RESTART, "%s: workers of %s register anew",
+			   e->lock.why_restart, e->address.ns);
 	EACH_SESSION(s, tmp, e)
 		evc__session_fence(s, "%s", why);
 	redis_look_soon(e);

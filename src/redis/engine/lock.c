@@ -33,17 +33,20 @@ static void
 on_refreshed(const redisReply *r, void *arg)
 {
 	struct redis_engine *e = arg;
-	bool none = r != NULL && evc__reply_is_error(r, "OOM");
+	bool none;
 
-	if (r != NULL && r->type == REDIS_REPLY_ERROR && !none)
+	if (r == NULL)
+		return;
+	none = evc__reply_is_error(r, "OOM");
+	if (r->type == REDIS_REPLY_ERROR && !none) {
 		evc__redis_trouble(e, TROUBLE_KEYS,
 				   "keys of the generation cannot be written: "
 				   "%s",
 				   evc__reply_why(r));
-	else
-		evc__trouble_over(&e->trouble.told, TROUBLE_KEYS);
-	if (r == NULL || none == e->lock.no_memory ||
-	    (!none && r->type == REDIS_REPLY_ERROR))
+		return;
+	}
+	evc__trouble_over(&e->trouble.told, TROUBLE_KEYS);
+	if (none == e->lock.no_memory)
 		return;
 	e->lock.no_memory = none;
 	if (none)
@@ -158,6 +161,7 @@ begin_generation(struct redis_engine *e, int64_t g)
 	evc__text_fmt(&t, "%" PRIu64, e->lock.g);
 	e->lock.phase = PHASE_LIVE;
 	evc__trouble_over(&e->trouble.told, TROUBLE_TAKE);
+	evc__trouble_over(&e->trouble.told, TROUBLE_RESTART);
 	e->detect.looked_ns = sync_mono();
 	if (e->lock.server_anew)
 		evc__redis_beats_anew(e);

@@ -48,8 +48,7 @@ note_refusal(struct event_batch *batch, const redisReply *r)
 	evc__node_trouble(s->node, TROUBLE_RESULTS, "cannot send results", r);
 	s->outbox.refused = true;
 	/* A later try would fail, too. */
-	if (batch->deals != NULL && (evc__reply_is_error(r, "GARBAGE") ||
-				     evc__reply_is_error(r, "WRONGTYPE")))
+	if (batch->deals != NULL && evc__reply_status(r) == -EVC_DATA_LOSS)
 		evc__node_deals_fail(batch, r);
 }
 
