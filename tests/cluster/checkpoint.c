@@ -367,7 +367,8 @@ START_TEST(mistakes_are_refused)
 	evc_cluster_close(cl);
 	ck_assert_int_eq(evc_join(c, NULL, NULL), EVC_NOT_FOUND);
 	OK(evc_free(c));
-	ck_assert_int_eq(atomic_load(&n_warnings), 1);
+	/* An error has its own lines in the log. */
+	ck_assert_int_eq(atomic_load(&n_warnings), 0);
 }
 END_TEST
 

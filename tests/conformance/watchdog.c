@@ -173,6 +173,62 @@ START_TEST(a_stopped_worker_is_not_waited_for)
 }
 END_TEST
 
+/* ---- before a worker is killed ---- */
+
+static evc_remote *
+begin_insisting(int i)
+{
+	evc_cluster_config k = { .grace = 4, .lease = 60 };
+	evc_remote *r;
+
+	begin_logged(i, 1, &k);
+	r = SCHEDULE("insist", "[si]", "g", 0);
+	UNTIL(are_in("g", 1));
+	return r;
+}
+
+static void
+end_insisting(evc_remote *r)
+{
+	OK(evc_remote_cancel(r));
+	IS(code_of(r), EVC_CANCELLED);
+	UNTIL(n_logged("insist was asked to stop, and has not returned:") == 1);
+	evc_remote_free(r);
+	OK(join());
+}
+
+START_TEST(a_function_that_does_not_stop_says_where_it_stands)
+{
+	end_insisting(begin_insisting(_i));
+	UNTIL(n_logged(HAS_BACKTRACE ? "worker 0: stack: " :
+				       "worker 0: kernel: ") == 1);
+}
+END_TEST
+
+START_TEST(a_stopped_worker_does_not_say_where_it_stands)
+{
+	evc_remote *r = begin_insisting(_i);
+
+	OK(kill(pid_with(r), SIGSTOP));
+	end_insisting(r);
+	UNTIL(n_logged("worker 0: it has not answered within ") == 1);
+	IS(n_logged("; kernel: T, stopped"), !can(FINDS));
+}
+END_TEST
+
+START_TEST(a_function_that_stops_late_says_nothing)
+{
+	evc_remote *r = begin_insisting(_i);
+
+	OK(evc_remote_cancel(r));
+	t_sleep(0.1);
+	let_go("g");
+	IS(take_number(r), 2);
+	OK(join());
+	IS(n_logged("has not returned"), 0);
+}
+END_TEST
+
 START_TEST(a_worker_that_dies_meanwhile)
 {
 	evc_cluster_config k = { .lease = 60 };
@@ -396,6 +452,9 @@ CONFORMANCE_MAIN("watchdog", functions,
 		 ROW(a_report_has_the_stacks_of_busy_workers),
 		 ROW_ON(DIES, a_stopped_worker_is_not_waited_for),
 		 ROW_ON(DIES, a_worker_that_dies_meanwhile),
+		 ROW_ON(DIES, a_function_that_does_not_stop_says_where_it_stands),
+		 ROW_ON(DIES, a_stopped_worker_does_not_say_where_it_stands),
+		 ROW_ON(DIES, a_function_that_stops_late_says_nothing),
 		 ROW(on_the_loop_nobody_is_waited_for),
 		 ROW(a_silence_is_told_once), ROW(other_ends_are_no_silence),
 		 ROW(a_loop_that_hangs), ROW(a_build_that_hangs_is_a_silence),

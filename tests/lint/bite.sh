@@ -223,6 +223,7 @@ edited documented "evc_free" man/evcoord-threads.7 '/^evc_free\t/d'
 if command -v "${MANDOC:-mandoc}" >/dev/null; then
 	bites mandoc "evc_new.3" man/evc_new.3 '.Zz'
 	bites mandoc "evc_nothing" man/evc_new.3 '.Xr evc_nothing 3'
+	bites mandoc "NO SECTION" man/evc_new.3 '.Sx NO SECTION'
 	edited mandoc "wider than 80 columns" man/evcoord-threads.7 \
 		's/lw(11n)/lw(16n)/'
 fi
@@ -298,6 +299,7 @@ bites style "include/evcoord/pool.h:" include/evcoord/pool.h \
 bites style "src/core/planted.c" src/core/planted.c 'int planted;'
 edited style "bench/Makemodule.am" bench/Makemodule.am '/SPDX/d'
 edited style "NEWS:" NEWS '/evc_request_stop/{p;}'
+edited style "in <>" NEWS 's/vector of int/vector<int>/'
 
 bites tags "text is defined in src/base/text.h" $file 'struct text { int n; };'
 bites tags "text is defined in src/base/text.h" src/cluster/walk.c 'enum text

@@ -17,6 +17,13 @@ for page in man/*.[1-9]; do
 		awk -v page="$page" 'length > 80 { print page ": " $0 }'
 done | broken_lines "a table wider than 80 columns"
 
+# Each section that a page refers to stands in the page.
+for page in man/*.[1-9]; do
+	sed -n 's/^\.S[hs] //p' "$page" >"$tmp/sections"
+	sed -n 's/^\.Sx \(.*[^ .,;:)]\).*/\1/p' "$page" | sort -u |
+		grep -vxFf "$tmp/sections" | sed "s|^|$page: |"
+done | broken_lines "a section that the page has not"
+
 # Each page that a page refers to as one of ours is there.
 sed -n 's/^\.Xr \(evc[a-z_-]*\) \([37]\).*/\1 \2/p' man/*.[1-9] | sort -u |
 while read -r name section; do

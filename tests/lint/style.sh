@@ -37,6 +37,9 @@ done | broken_lines "its first line is not /* SPDX-License-Identifier: BSD-2-Cla
 done | broken_lines "no SPDX-License-Identifier: BSD-2-Clause in the first three lines"
 
 awk 'length > 80 { print "NEWS:" NR ": more than 80 characters" }
+	/^(- |  [^ ]).*[A-Za-z]<[A-Za-z]/ {
+		print "NEWS:" NR ": a word in <> is no text for make html"
+	}
 	{ for (i = 1; i <= NF; i++) { word[++n] = $i; line[n] = NR } }
 	END {
 		for (i = 6; i <= n; i++) {

@@ -172,13 +172,6 @@ load_file(evc_cluster *cl, const char *path, bool at_open)
 
 /* ---- every so often ---- */
 
-static void
-log_not_saved(evc_cluster *cl)
-{
-	evc_log(cl->scope, EVC_LOG_WARNING, NULL, "checkpoint not saved: %s",
-		evc_last_error());
-}
-
 static evc_status
 save_if_changed(evc_coord *c, void *arg)
 {
@@ -194,7 +187,8 @@ save_if_changed(evc_coord *c, void *arg)
 	if (begun)
 		st = save_file(cl, cl->config.checkpoint, true);
 	if (st < 0)
-		log_not_saved(cl);
+		evc_log(cl->scope, EVC_LOG_WARNING, NULL,
+			"checkpoint not saved: %s", evc_last_error());
 	return 0;
 }
 
@@ -232,7 +226,6 @@ fail_scope(evc_cluster *cl, evc_status st)
 	char why[TEXT_SIZE];
 
 	evc__copy(why, sizeof why, evc_last_error());
-	log_not_saved(cl);
 	(void)(evc_fail)(cl->scope, -st, 0, "checkpoint not saved: %s", why);
 }
 

@@ -62,6 +62,7 @@
 #include "cluster/core/scope.h"
 #include "cluster/core/sink.h"
 #include "cluster/core/stacks.h"
+#include "cluster/core/stuck.h"
 #include "cluster/core/stop.h"
 #include "cluster/core/turn.h"
 #include "cluster/core/variable_ask.h"

@@ -3,8 +3,8 @@
  * Where workers stand, for reports: see stacks.h.
  * A question is asked once; a worker that is stopped answers when it goes on,
  * and then a report has that answer, or nobody any more.
- * Called by: told.c; engines, by evc__sink; workers.c; stop.c.
- * Locks: the cluster's, taken; held in evc__stack_forget and evc__stacks_hurry.
+ * Called by: told.c, stuck.c, workers.c, stop.c.
+ * Locks: the cluster's, taken in evc__stacks_take; else held.
  * bell is atomic.
  */
 #include "cluster/core/cluster.h"
@@ -35,26 +35,14 @@ ring(evc_cluster *cl)
 }
 
 void
-evc__sink_stack(void *core, unsigned worker, const char *lines)
+evc__stack_answer(evc_cluster *cl, struct cluster_worker *w, const char *lines)
 {
-	evc_cluster *cl = core;
-	struct cluster_worker *w;
-	char *copy = copy_lines(lines);
-
-	sync_lock(&cl->q.lock);
-	w = cluster_worker_at(&cl->workers, worker);
-	if (w != NULL && w->stack_asked) {
-		w->stack_asked = false;
-		sync_free(w->stack);
-		w->stack = copy;
-		copy = NULL;
-		if (cl->stacks.n_waiting > 0)
-			ring(cl);
-		else
-			evc__stack_forget(cl, w);
-	}
-	sync_unlock(&cl->q.lock);
-	sync_free(copy);
+	w->stack_asked = false;
+	if (cl->stacks.n_waiting == 0)
+		return;
+	sync_free(w->stack);
+	w->stack = copy_lines(lines);
+	ring(cl);
 }
 
 void
@@ -161,21 +149,20 @@ look_at_threads(struct worker_stack *s, unsigned n, uint64_t until)
 	}
 }
 
-/* The worker has not answered.  What the kernel says of its process often says
-   why; the place of a worker on another machine does not begin with a pid. */
-static void
-say_silent(const evc_cluster *cl, struct worker_stack *s, uint64_t waited)
+/* What the kernel says of its process often says why; the place of a worker on
+   another machine does not begin with a pid. */
+void
+evc__stack_silent(const struct cluster_worker *w, uint64_t waited, char *buf,
+		  size_t n)
 {
-	struct text t = evc__text_in(s->why, sizeof s->why);
-	const char *where = cl->workers.all[s->index]->where;
+	struct text t = evc__text_in(buf, n);
 	char state = '\0';
 
-	s->waits = false;
 	evc__text_fmt(&t, "it has not answered within %.1f s",
 		      (double)waited / 1e9);
-	if (strncmp(where, "pid ", 4) == 0)
+	if (strncmp(w->where, "pid ", 4) == 0)
 		state = evc__proc_process_state(
-			(pid_t)strtol(where + 4, NULL, 10));
+			(pid_t)strtol(w->where + 4, NULL, 10));
 	if (state != '\0')
 		evc__text_fmt(&t, "; kernel: %c, %s", state,
 			      evc__proc_state(state));
@@ -225,8 +212,12 @@ evc__stacks_take(evc_cluster *cl, struct worker_stack *s, unsigned n)
 	} while (left > 0);
 	sync_lock(&cl->q.lock);
 	for (i = 0; i < n; i++)
-		if (s[i].waits)
-			say_silent(cl, &s[i], sync_mono() - begin);
+		if (s[i].waits) {
+			s[i].waits = false;
+			evc__stack_silent(cl->workers.all[s[i].index],
+					  sync_mono() - begin, s[i].why,
+					  sizeof s[i].why);
+		}
 	drop_answers(cl);
 	sync_unlock(&cl->q.lock);
 }

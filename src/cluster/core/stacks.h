@@ -19,6 +19,11 @@
 struct stacks {
 	unsigned n_waiting;      /* lock: reports that wait for answers; without
 				    one an answer is dropped */
+	unsigned n_stuck;        /* lock: workers with lines for the log
+				    (stuck.h) */
+	unsigned n_second;       /* lock: questions for the log in the second
+				    that began at second_ns */
+	uint64_t second_ns;
 	_Atomic uint32_t bell;   /* atomic: the sink -> reports, slept on: there
 				    is an answer, or a worker has gone */
 };
@@ -44,6 +49,12 @@ char *evc__stack_line(char **at);
 
 /* The stop has begun: reports wait less. */
 void evc__stacks_hurry(evc_cluster *cl);
+/* The answer of a worker that was asked; lines: not trusted; NULL: none. */
+void evc__stack_answer(evc_cluster *cl, struct cluster_worker *w,
+		       const char *lines);
+/* Why the worker, which was asked so long ago, has not answered. */
+void evc__stack_silent(const struct cluster_worker *w, uint64_t waited,
+		       char *buf, size_t n);
 /* The worker's life is over, or another one begins. */
 void evc__stack_forget(evc_cluster *cl, struct cluster_worker *w);
 

@@ -82,9 +82,9 @@ any_asked(const evc_cluster *cl, const struct cluster_worker *w)
 static uint64_t
 give_up_in(evc_cluster *cl, struct cluster_worker *w, uint64_t now)
 {
-	uint64_t grace, since, due;
+	uint64_t grace, since, due, look;
 	evc_remote *r;
-	bool hangs;
+	bool hangs, kills;
 
 	for (hangs = true; !list_empty(&w->running); hangs = false) {
 		r = LIST_OF(w->running.next, evc_remote, closure.link);
@@ -94,9 +94,14 @@ give_up_in(evc_cluster *cl, struct cluster_worker *w, uint64_t now)
 		grace = grace_since(cl, since, now);
 		due = evc__after(since, grace);
 		/* The end of the stop may come nearer. */
-		if (due > now)
-			return evc__deadline_look(due, evc__cluster_left(cl));
-		if (cl->engine.ops->caps & EVC_ENGINE_KILLS) {
+		kills = cl->engine.ops->caps & EVC_ENGINE_KILLS;
+		if (due > now) {
+			look = kills ? evc__stuck_ask(cl, w, since, due, now) :
+				       due;
+			return evc__deadline_look(look, evc__cluster_left(cl));
+		}
+		if (kills) {
+			evc__stuck_silent(cl, w, now);
 			if (!w->told_kill)
 				cl->engine.ops->kill(cl->engine.at, w->index);
 			w->told_kill = true;

@@ -246,6 +246,7 @@ turn_cluster(evc_cluster *cl)
 	evc__cluster_unlock(cl);
 
 	evc__checkpoint_turn(cl);
+	evc__stuck_tell(cl);
 	due = evc__deaths_tell(cl);
 	next = due < next ? due : next;
 	tell_workers(cl);

@@ -37,6 +37,12 @@ struct cluster_worker {
 	bool stack_asked;        /* the worker was asked for its stack, and has
 				    not answered (stacks.h) */
 	char *stack;             /* the answer; NULL: none */
+	bool stuck_asked;        /* likewise, and the log is to have the answer
+				    (stuck.h) */
+	uint64_t stuck_run;      /* the attempt for which the worker was asked
+				    last; 0: none */
+	uint64_t stuck_ns;       /* the time of this question */
+	char *stuck;             /* lines for the log; NULL: none */
 	bool told_kill;          /* the engine was asked to kill the worker */
 	bool leaves;             /* the number of workers is to be smaller: the
 				    worker takes functions for it alone */

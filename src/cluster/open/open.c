@@ -58,6 +58,7 @@ destroy_cluster(evc_cluster *cl)
 	evc__first_forget(cl);
 	for (i = 0; i < cl->workers.n_made; i++) {
 		sync_free(cl->workers.all[i]->stack);
+		sync_free(cl->workers.all[i]->stuck);
 		sync_free(cl->workers.all[i]->text);
 		sync_free(cl->workers.all[i]);
 	}

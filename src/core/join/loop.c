@@ -99,11 +99,12 @@ deliver_verdict(struct evc__join *j)
 	sync_unlock(&c->lock);
 	if (j->until_stop)
 		evc__reactor_answered(r);
-	evc__busy_begin(r, c, internal ? BUSY_ENDED : BUSY_JOIN, c->name,
-			&busy);
+	/* This may wait for the report, which must not blame the loop. */
 	evc__join_result(j, &v);
 	if (!internal)
 		sync_free(j);
+	evc__busy_begin(r, c, internal ? BUSY_ENDED : BUSY_JOIN, c->name,
+			&busy);
 	call(fn, c, &v, arg);
 	evc__busy_end(&busy);
 }

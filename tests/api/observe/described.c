@@ -597,7 +597,7 @@ take_long(unsigned format, char *buf, size_t n, void *arg)
 {
 	(void)format;
 	(void)arg;
-	t_sleep(0.3);
+	t_sleep(0.15);
 	return (size_t)snprintf(buf, n, "all of them");
 }
 
@@ -614,11 +614,44 @@ keep_line(int level, const char *text, const evc_reason *r, void *arg)
 	snprintf(late_lines + at, sizeof(late_lines) - at, "%s\n", text);
 }
 
+static evc_status
+join(evc_coord *c, struct ev_loop *loop)
+{
+	(void)loop;
+	return evc_join(c, NULL, NULL);
+}
+
+static evc_status
+run(evc_coord *c, struct ev_loop *loop)
+{
+	(void)loop;
+	return evc_run(c, NULL, NULL);
+}
+
+static void
+on_joined(evc_coord *c, const evc_verdict *v, void *arg)
+{
+	(void)c;
+	*(evc_status *)arg = v->code;
+}
+
+static evc_status
+start_join(evc_coord *c, struct ev_loop *loop)
+{
+	evc_status st = -1;
+
+	OK(evc_join_start(c, on_joined, &st, NULL));
+	while (st == -1)
+		ev_run(loop, EVRUN_ONCE);
+	return st;
+}
+
 /* The functions that describe take longer than others may that a report calls.
    The loop of the join, when there is one, waits for the report, and is not to
    blame. */
 static void
-report_late(struct ev_loop *loop)
+report_late(struct ev_loop *loop, evc_status (*join_by)(evc_coord *c,
+							struct ev_loop *loop))
 {
 	evc_config cfg = { .name = "root", .log = keep_line, .grace = 0.1 };
 	evc_scope_opts o = { .describe = take_long, .describe_stacks = true };
@@ -629,9 +662,7 @@ report_late(struct ev_loop *loop)
 	OK(evc_scope_ready(s));
 	OK(evc_hold_begin(s, "late", NULL, &hold));
 	OK(evc_request_stop(c, 0, NULL));
-	ck_assert_int_eq(loop != NULL ? evc_run(c, NULL, NULL) :
-					evc_join(c, NULL, NULL),
-			 EVC_DEADLINE_EXCEEDED);
+	ck_assert_int_eq(join_by(c, loop), EVC_DEADLINE_EXCEEDED);
 	HAS(late_lines, "all of them");
 	ck_assert_msg(strstr(late_lines, "in its describe") == NULL &&
 			      strstr(late_lines, "callback") == NULL,
@@ -645,7 +676,7 @@ report_late(struct ev_loop *loop)
 START_TEST(a_late_report_waits_for_stacks)
 {
 	OK(evc_stack_signal(0));
-	report_late(NULL);
+	report_late(NULL, join);
 }
 END_TEST
 
@@ -653,13 +684,23 @@ START_TEST(main_waits_for_the_late_report)
 {
 	struct ev_loop *loop = ev_loop_new(0);
 
-	report_late(loop);
+	report_late(loop, run);
+	ev_loop_destroy(loop);
+}
+END_TEST
+
+START_TEST(a_loop_waits_for_the_late_report)
+{
+	struct ev_loop *loop = ev_loop_new(0);
+
+	report_late(loop, start_join);
 	ev_loop_destroy(loop);
 }
 END_TEST
 
 API_MAIN("described", a_late_report_waits_for_stacks,
-	 main_waits_for_the_late_report, stacks_are_of_the_moment_of_the_report,
+	 main_waits_for_the_late_report, a_loop_waits_for_the_late_report,
+	 stacks_are_of_the_moment_of_the_report,
 	 formats_with_stacks, JSON_TESTS a_group_in_the_text_of_the_root,
 	 ten_groups_of_one_name_in_the_metrics, a_group_that_hangs,
 	 a_signal_has_groups_written,
