@@ -756,11 +756,83 @@ fn_set(evc_exec *x, void *arg)
 	return 0;
 }
 
+/* [how, name]: a read of which the function makes nothing, and then a change */
+static evc_status
+fn_careless(evc_exec *x, void *arg)
+{
+	double number = 0;
+	evc_elements one = { .doubles = &number, .n = 1 };
+	evc_value v = { NULL, 0 };
+	char name[64];
+	int how;
+
+	(void)arg;
+	if (evc_exec_unpack(x, "[is]", &how, name, sizeof(name)) < 0)
+		return refused(x);
+	switch (how) {
+	case 0:
+		(void)evc_exec_variable_get(x, name, &v);
+		break;
+	case 1:
+		(void)evc_exec_variable_number(x, name, &number);
+		break;
+	case 2:
+		(void)evc_exec_variable_add(x, name, 1, &number);
+		break;
+	case 3:
+		(void)evc_exec_variable_compare_set(x, name, NULL, &v);
+		break;
+	case 4:
+		(void)evc_exec_vector_get(x, name, &one);
+		break;
+	default:
+		(void)evc_exec_variable_get_loose(x, name, &v);
+	}
+	evc_value_free(&v);
+	return evc_exec_variable_add(x, "done", 1, NULL) < 0 ? refused(x) : 0;
+}
+
+enum { HOWS = 5 };
+
+/* A variable that no message holds cannot be compared at the end; a function
+   that reads it must not succeed.  Workers that are threads read it. */
+START_TEST(a_read_that_is_impossible_is_no_success)
+{
+	evc_cluster_config k = { .max_frame = 1 << 18 };
+	size_t size = 1 << 20;
+	char *bytes = calloc(1, size);
+	evc_value big;
+	evc_remote *r;
+	int i;
+
+	ck_assert_ptr_nonnull(bytes);
+	OK(evc_pack(&big, "B", bytes, size));
+	free(bytes);
+	begin_with(_i, 1, &k);
+	OK(evc_variable_set(on.cl, "big", &big));
+	evc_value_free(&big);
+	for (i = 0; i < HOWS + 1; i++) {
+		/* A range of a variable that is no vector has an answer. */
+		bool fails = !can(CALLS) && i < 4;
+
+		r = SCHEDULE_WITH(&whole, "careless", "[is]", i, "big");
+		IS(code_of(r), fails ? EVC_RESOURCE_EXHAUSTED : 0);
+		evc_remote_free(r);
+		if (fails)
+			IS(evc_cluster_join(on.cl, T_LIMIT),
+			   EVC_RESOURCE_EXHAUSTED);
+	}
+	OK(join());
+	ck_assert(variable("done") == (can(CALLS) ? HOWS + 1 : 2));
+}
+END_TEST
+
 static const evc_function functions[] = {
 	COMMON_FUNCTIONS,
 	STEP_FUNCTIONS,
 	{ .name = "audit", .fn = fn_audit },
 	{ .name = "bare", .fn = fn_bare },
+	{ .name = "careless", .fn = fn_careless },
 	{ .name = "create", .fn = fn_create },
 	{ .name = "grow", .fn = fn_grow },
 	{ .name = "leave", .fn = fn_leave },
@@ -792,4 +864,5 @@ CONFORMANCE_MAIN("transactions", functions,
 		 ROW(nor_does_one_that_cannot_be_alone),
 		 ROW(nobody_waits_for_what_the_program_does),
 		 ROW(it_can_be_cancelled), ROW(the_stop_finds_it),
-		 ROW(a_loose_read_is_not_checked))
+		 ROW(a_loose_read_is_not_checked),
+		 ROW(a_read_that_is_impossible_is_no_success))

@@ -41,6 +41,37 @@ fn_undone(evc_exec *x, void *arg)
 	return set_number(x, name, 1000) < 0 ? refused(x) : EVC_UNAVAILABLE;
 }
 
+/* [bytes of a remote]: values that are none, and one that may not be kept */
+static evc_status
+fn_wrong(evc_exec *x, void *arg)
+{
+	static const unsigned char none[] = { 0xc1 }, cut[] = { 0x92, 1 },
+				   more[] = { 1, 1 }, ext[] = { 0xd4, 99, 0 },
+				   one[] = { 1 };
+	const evc_value fine = { one, 1 };
+	evc_value wrong[] = { { NULL, 0 },	{ NULL, 5 },
+			      { none, sizeof(none) }, { cut, sizeof(cut) },
+			      { more, sizeof(more) }, { ext, sizeof(ext) } };
+	evc_status set, to, from;
+	unsigned i;
+
+	(void)arg;
+	if (evc_exec_unpack(x, "[B]", &wrong[0].data, &wrong[0].size) < 0)
+		return refused(x);
+	for (i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		set = evc_exec_variable_set(x, "w", &wrong[i]);
+		to = evc_exec_variable_compare_set(x, "w", NULL, &wrong[i]);
+		/* A variable that has another value is compared with it. */
+		from = evc_exec_variable_compare_set(x, "w", &wrong[i], &fine);
+		if (set != -EVC_INVALID_ARGUMENT ||
+		    to != -EVC_INVALID_ARGUMENT ||
+		    from != (i == 0 ? -EVC_ABORTED : -EVC_INVALID_ARGUMENT))
+			return evc_exec_fail(x, EVC_INTERNAL, "%u: %d %d %d", i,
+					     set, to, from);
+	}
+	return 0;
+}
+
 /* ---- rows ---- */
 
 /* Which function, and how it is scheduled. */
@@ -169,11 +200,38 @@ START_TEST(what_has_failed_is_not_found)
 }
 END_TEST
 
+START_TEST(values_that_are_none)
+{
+	static const evc_schedule_opts opts[] = {
+		{ .flags = 0 },
+		{ .flags = EVC_TRANSACTIONAL },
+	};
+	evc_remote *made, *r;
+	evc_value v;
+	unsigned i;
+
+	begin(_i, 1);
+	made = SCHEDULE("echo", "[i]", 1);
+	OK(evc_pack(&v, "r", made));
+	for (i = 0; i < 2; i++) {
+		r = SCHEDULE_WITH(&opts[i], "wrong", "[B]", v.data, v.size);
+		OK(code_of(r));
+		evc_remote_free(r);
+	}
+	evc_value_free(&v);
+	evc_remote_free(made);
+	OK(join());
+	IS(evc_variable_get(on.cl, "w", &v), -EVC_NOT_FOUND);
+	ck_assert_uint_eq(numbers().n_lost, 0);
+}
+END_TEST
+
 static const evc_function functions[] = {
 	COMMON_FUNCTIONS,
 	STEP_FUNCTIONS,
 	{ .name = "read", .fn = fn_read },
 	{ .name = "undone", .fn = fn_undone },
+	{ .name = "wrong", .fn = fn_wrong },
 };
 
 CONFORMANCE_MAIN("variables", functions,
@@ -181,4 +239,4 @@ CONFORMANCE_MAIN("variables", functions,
 		 ROW(a_plain_function_reads_what_is_done),
 		 ROW(so_does_each_of_two_workers),
 		 ROW(plain_and_transactional_functions_take_turns),
-		 ROW(what_has_failed_is_not_found))
+		 ROW(what_has_failed_is_not_found), ROW(values_that_are_none))

@@ -502,8 +502,7 @@ START_TEST(stopped_while_frozen)
 }
 END_TEST
 
-/* One that does not end within the grace is killed.  Told twice: that is no
-   more. */
+/* One that does not end within the grace is killed. */
 START_TEST(stopped_with_one_that_hangs)
 {
 	struct marks m = marks_begin();
@@ -519,6 +518,31 @@ START_TEST(stopped_with_one_that_hangs)
 	UNTIL(coord_said("it has left") == 1);
 	evc_remote_free(r);
 	ck_assert_int_eq(marks_end(&m), 1);
+}
+END_TEST
+
+/* A second signal cuts the grace for the workers, too. */
+START_TEST(stopped_twice_with_one_that_hangs)
+{
+	struct marks m = marks_begin();
+	evc_remote *r;
+
+	rig(_i, NULL);
+	log_begin();
+	logged_node(1);
+	open_and_keep(2);
+	r = alone(&m, 60);
+	UNTIL(marks_in(&m) == 1);
+	OK(kill(node_of(0), SIGTERM));
+	UNTIL(node_said("stop of node requested") == 1);
+	ends_well(0, 18);
+	ck_assert_int_eq(node_said("second SIGTERM"), 1);
+	ck_assert_int_eq(node_said("was killed: it did not end within"), 1);
+	ck_assert_int_eq(node_said("did not end within 10"), 0);
+	UNTIL(coord_said("it has left") == 1);
+	evc_remote_free(r);
+	ck_assert_int_eq(marks_end(&m), 1);
+	log_end();
 }
 END_TEST
 
@@ -538,4 +562,5 @@ REDIS_ROWS("redis: leaving", functions, ROW(at_any_moment),
 	   ROW(stopped_and_the_server_does_not_come),
 	   ROW(stopped_behind_a_partition),
 	   ROW(stopped_with_functions), ROW(stopped_with_updates),
-	   ROW(stopped_while_frozen), ROW(stopped_with_one_that_hangs))
+	   ROW(stopped_while_frozen), ROW(stopped_with_one_that_hangs),
+	   ROW(stopped_twice_with_one_that_hangs))

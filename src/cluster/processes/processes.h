@@ -173,6 +173,7 @@ struct processes {
 	struct ev_timer back;   /* runs while a worker has several functions */
 	struct ev_cleanup cleanup;
 	uint64_t tick_ns;       /* time of the last tick of `lease` */
+	uint64_t leave_ns;      /* time of `leave` */
 	uint64_t cancelled_upto;
 	uint64_t until_ns;      /* end of all workers; 0: none */
 	unsigned next;          /* the worker that is fed first */

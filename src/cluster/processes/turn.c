@@ -142,24 +142,44 @@ ask_stacks(struct processes *p, const struct noted_workers *stacks)
 	}
 }
 
+/* Those that have not left are killed after the grace.  The end of the stop,
+   which limits the grace, may come nearer meanwhile. */
 static void
-on_grace(struct ev_loop *ev, struct ev_timer *timer, int events)
+mind_grace(struct processes *p)
 {
-	struct processes *p = timer->data;
+	uint64_t now = sync_mono(), grace, due;
+	double left = evc_stop_left(p->scope);
 	unsigned i;
 
-	(void)ev;
-	(void)events;
-	if (on_loop_inherited(&p->on))
+	grace = evc__grace_within(p->grace_ns,
+				  (double)(now - p->leave_ns) / 1e9 + left);
+	due = evc__after(p->leave_ns, grace);
+	if (due > now) {
+		due = evc__deadline_left_ns(evc__deadline_look(due, left));
+		ev_now_update(p->ev);
+		ev_timer_set(&p->grace, (double)due / 1e9, 0.);
+		ev_timer_start(p->ev, &p->grace);
 		return;
+	}
 	for (i = 0; i < p->n; i++) {
 		if (!is_alive(p->workers[i]))
 			continue;
 		evc__link_read(&p->workers[i]->data, true);
 		evc__process_fence(p->workers[i],
 				   "was killed: it did not end within %.1f s",
-				   (double)p->grace_ns / 1e9);
+				   (double)grace / 1e9);
 	}
+}
+
+static void
+on_grace(struct ev_loop *ev, struct ev_timer *timer, int events)
+{
+	struct processes *p = timer->data;
+
+	(void)ev;
+	(void)events;
+	if (!on_loop_inherited(&p->on))
+		mind_grace(p);
 }
 
 static void
@@ -170,15 +190,7 @@ do_leave(struct processes *p)
 	if (p->left)
 		return;
 	p->left = true;
-	p->grace_ns = evc__grace_within(p->grace_ns, evc_stop_left(p->scope));
 	ev_timer_stop(p->ev, &p->spawn);
-	if (p->grace_ns != SYNC_FOREVER) {
-		ev_now_update(p->ev);
-		ev_timer_init(&p->grace, on_grace, (double)p->grace_ns / 1e9,
-			      0.);
-		p->grace.data = p;
-		ev_timer_start(p->ev, &p->grace);
-	}
 	for (i = 0; i < p->n; i++) {
 		struct process *w = p->workers[i];
 
@@ -188,6 +200,8 @@ do_leave(struct processes *p)
 		} else if (w->state == PROCESS_WAITS)
 			evc__process_over(w);
 	}
+	p->leave_ns = sync_mono();
+	mind_grace(p);
 }
 
 /* ---- the end ---- */
@@ -287,7 +301,8 @@ begin_turns(struct processes *p)
 	p->running = true;
 	on_loop_begin(&p->on, p->ev);
 	ev_init(&p->spawn, NULL);
-	ev_init(&p->grace, NULL);
+	ev_init(&p->grace, on_grace);
+	p->grace.data = p;
 	evc__processes_back_init(p);
 	ev_cleanup_init(&p->cleanup, on_processes_cleanup);
 	p->cleanup.data = p;

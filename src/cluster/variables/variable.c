@@ -175,8 +175,7 @@ compare_set(struct variables *v, const evc_engine_update *u, struct held *ret)
 	struct variable *x = evc__variable_find(v, u->name);
 	evc_value is =
 		x != NULL ? content_value(&x->is) : (evc_value){ NULL, 0 };
-	evc_status st =
-		evc__value_walk(u->expected.data, u->expected.size, NULL, NULL);
+	evc_status st = evc__variable_check(u);
 
 	if (st < 0)
 		return st;

@@ -132,6 +132,9 @@ struct transaction {
 	struct table by_name;
 	struct read_note *first_read, *last_read;
 	unsigned n_reads, n_adds;
+	evc_status unread; /* < 0: the first read without an answer that could
+			      be compared at the end */
+	char why_unread[TEXT_SIZE];
 };
 
 struct worker {
@@ -245,6 +248,10 @@ bool evc__transaction_read(struct worker *w, struct pending *p,
 /* Note an addition to a vector; false: no memory. */
 bool evc__transaction_add(struct worker *w, struct pending *p,
 			  const evc_value *patch);
+/* A read has failed with st < 0 and the text of evc_last_error, for another
+   reason than its variable's content: the function cannot succeed any more.
+   Returns st. */
+evc_status evc__transaction_unread(struct worker *w, evc_status st);
 /* What the function has read, for its result, and with code 0 its changes; in
    the arena.  false: no memory. */
 bool evc__transaction_take(struct worker *w, evc_engine_result *ret);

@@ -55,7 +55,7 @@ evc__exec_read(const evc_exec *x, const char *name, evc_value *ret)
 	struct pending *p;
 
 	if (st < 0 && st != -EVC_NOT_FOUND)
-		return st;
+		return evc__transaction_unread(x->w, st);
 	p = evc__transaction_note(x->w, name);
 	if (p != NULL && evc__transaction_read(x->w, p, NULL, ret))
 		return st;
@@ -252,15 +252,16 @@ evc_status
 evc_exec_variable_set(evc_exec *x, const char *name, const evc_value *value)
 {
 	evc_engine_update u = { .op = EVC_VARIABLE_SET, .name = name };
-	evc_status st = evc__exec_check_update(x, &u);
+	evc_status st;
 
-	if (st < 0)
-		return st;
 	if (value == NULL)
 		return evc_refuse(-EVC_INVALID_ARGUMENT,
 				  "evc_exec_variable_set: there is no value "
 				  "(nil is one of no bytes)");
 	u.value = *value;
+	st = evc__exec_check_update(x, &u);
+	if (st < 0)
+		return st;
 	return x->transactional ? evc__exec_set_noted(x, name, value) :
 				  evc__exec_ask(x, &u, NULL, NULL);
 }
@@ -318,10 +319,8 @@ evc_exec_variable_compare_set(evc_exec *x, const char *name,
 {
 	evc_engine_update u = { .op = EVC_VARIABLE_COMPARE_SET,
 				.name = name };
-	evc_status st = evc__exec_check_update(x, &u);
+	evc_status st;
 
-	if (st < 0)
-		return st;
 	if (value == NULL)
 		return evc_refuse(-EVC_INVALID_ARGUMENT,
 				  "evc_exec_variable_compare_set: there is no "
@@ -329,6 +328,9 @@ evc_exec_variable_compare_set(evc_exec *x, const char *name,
 	u.value = *value;
 	if (expected != NULL)
 		u.expected = *expected;
+	st = evc__exec_check_update(x, &u);
+	if (st < 0)
+		return st;
 	return x->transactional ? compare_set_noted(x, &u) :
 				  evc__exec_ask(x, &u, NULL, NULL);
 }

@@ -38,7 +38,7 @@ note_places(const evc_exec *x, const evc_engine_update *u, evc_status was,
 
 	if (was < 0 && was != -EVC_NOT_FOUND && was != -EVC_OUT_OF_RANGE &&
 	    was != -EVC_INVALID_ARGUMENT)
-		return was;
+		return evc__transaction_unread(x->w, was);
 	p = evc__transaction_note(x->w, u->name);
 	if (p != NULL && evc__transaction_read(x->w, p, &u->value, v))
 		return was;

@@ -7,6 +7,8 @@
  */
 #include "cluster/worker/exec.h"
 
+#include "base/text.h"
+
 void
 evc__transaction_drop(struct worker *w)
 {
@@ -19,6 +21,7 @@ evc__transaction_drop(struct worker *w)
 	w->tx.first = NULL;
 	w->tx.first_read = NULL;
 	w->tx.n_reads = w->tx.n_adds = 0;
+	w->tx.unread = 0;
 }
 
 void
@@ -167,6 +170,17 @@ evc__transaction_read(struct worker *w, struct pending *p,
 	tx->n_reads++;
 	p->read = r;
 	return true;
+}
+
+evc_status
+evc__transaction_unread(struct worker *w, evc_status st)
+{
+	if (w->tx.unread == 0) {
+		w->tx.unread = st;
+		evc__copy(w->tx.why_unread, sizeof w->tx.why_unread,
+			  evc_last_error());
+	}
+	return st;
 }
 
 /* ---- additions to a vector ---- */

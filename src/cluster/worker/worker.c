@@ -302,6 +302,10 @@ call_function(struct worker *w, struct evc_exec *x, const evc_engine_task *task,
 		fail_result(w, ret, code, EVC_FAILED_FUNCTION,
 			    evc__exec_text(x, code));
 	if (x->transactional) {
+		/* Nothing would show that the read still holds. */
+		if (ret->code == 0 && w->tx.unread < 0)
+			fail_result(w, ret, -w->tx.unread, EVC_FAILED_FUNCTION,
+				    w->tx.why_unread);
 		if (!evc__transaction_take(w, ret))
 			no_memory(w, ret, "the updates of a function");
 		evc__transaction_drop(w);

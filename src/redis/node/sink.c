@@ -113,7 +113,8 @@ on_gone(void *core, unsigned worker, const char *why, unsigned how)
 	char line[DEATH_LINE];
 
 	evc__copy_ends(line, sizeof line, why);
-	if (s->state <= SESSION_LIVE)
+	if (s->state <= SESSION_LIVE ||
+	    (s->state == SESSION_LEAVING && how != EVC_ENGINE_LEFT))
 		evc_log(s->node->scope, EVC_LOG_WARNING, NULL,
 			"redis: node %s: %s", s->node->name, line);
 	/* The coordinator does not know a worker that never was up. */
