@@ -174,6 +174,11 @@ status_print(const struct server *s, const struct status *st)
 		    s->policy);
 		putchar('\n');
 	}
+	if (strcmp(s->role, "slave") == 0) {
+		begin_line("server");
+		say("it is a replica, which no coordinator and no node can"
+		    " use\n");
+	}
 	print_coordinator(st);
 	print_functions(st);
 	begin_line("nodes");
@@ -294,6 +299,7 @@ json_all(struct evc__json *j, const struct server *s, const struct status *st)
 	evc__json_string(j, "server_version", s->version);
 	evc__json_string(j, "maxmemory_policy",
 			 s->policy[0] != '\0' ? s->policy : NULL);
+	evc__json_string(j, "server_role", s->role[0] != '\0' ? s->role : NULL);
 	json_digits(j, "protocol", st->version);
 	evc__json_string(j, "coordinator", st->coordinator);
 	json_digits(j, "generation", st->generation);

@@ -201,17 +201,17 @@ read_version(struct server *s)
 	freeReplyObject(r);
 }
 
+/* The value of `name`, which ends with a colon; without one ret stays "". */
 static void
-read_policy(struct server *s)
+read_info(struct server *s, const char *section, const char *name, char *ret,
+	  size_t size)
 {
-	static const char name[] = "maxmemory_policy:";
-	redisReply *r = server_ask(s, "INFO memory");
+	redisReply *r = server_ask(s, "INFO %s", section);
 	const char *at = r->str != NULL ? strstr(r->str, name) : NULL;
 
 	if (at != NULL) {
-		at += sizeof name - 1;
-		snprintf(s->policy, sizeof s->policy, "%.*s",
-			 (int)strcspn(at, "\r\n"), at);
+		at += strlen(name);
+		snprintf(ret, size, "%.*s", (int)strcspn(at, "\r\n"), at);
 	}
 	freeReplyObject(r);
 }
@@ -270,7 +270,9 @@ server_open(struct server *s, const char *uri)
 	no_deadline();
 	log_in(s);
 	read_version(s);
-	read_policy(s);
+	read_info(s, "memory", "maxmemory_policy:", s->policy,
+		  sizeof s->policy);
+	read_info(s, "replication", "role:", s->role, sizeof s->role);
 }
 
 void

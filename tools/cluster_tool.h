@@ -25,6 +25,7 @@ struct server {
 	char where[256];   /* the server's address */
 	char version[64];  /* "Redis 7.0.15" */
 	char policy[32];   /* maxmemory-policy; "": not known */
+	char role[16];     /* "master" or "slave"; "": not known */
 };
 
 /* On failure ends the program with a message. */

@@ -332,9 +332,48 @@ START_TEST(a_loop_that_hangs)
 	TURN_UNTIL(numbers().n_running == 1);
 	/* It does not turn meanwhile. */
 	UNTIL(n_logged(SILENCE) == 1);
+	IS(n_logged(": the cluster's loop has not turned for "), 1);
 	UNTIL(n_logged("hold on worker 0") >= 2);
 	if (!can(CALLS))
 		UNTIL(n_logged("it has not answered within") > 0);
+}
+END_TEST
+
+/* Nothing runs: a function waits for its retry, which the loop is to begin. */
+START_TEST(a_loop_that_hangs_while_nothing_runs)
+{
+	evc_cluster_config k = { .watchdog = WATCH, .lease = 60 };
+	evc_schedule_opts again = { .retry = { .times = 1, .first = 1e-3 } };
+
+	on.loop = ev_loop_new(EVFLAG_AUTO);
+	begin_logged(_i, 1, &k);
+	OK(evc_schedule_pack(on.cl, "fail", &again, NULL, "[is]", 14, ""));
+	TURN_UNTIL(numbers().n_retries == 1);
+	UNTIL(n_logged(": the cluster's loop has not turned for ") == 1);
+	IS(n_logged(SILENCE), 1);
+}
+END_TEST
+
+/* The coordinator stands still, and then goes on. */
+START_TEST(a_pause_of_the_process_is_no_silence)
+{
+	evc_cluster_config k = { .watchdog = 3, .lease = 60 };
+	pid_t child, own = getpid();
+
+	begin_logged(_i, 1, &k);
+	DO("hold", "[s]", "g");
+	UNTIL(numbers().n_running == 1);
+	child = fork();
+	if (child == 0) {
+		kill(own, SIGSTOP);
+		t_sleep(5);
+		kill(own, SIGCONT);
+		_exit(0);
+	}
+	ck_assert_int_eq(waitpid(child, NULL, 0), child);
+	let_go("g");
+	OK(join());
+	IS(n_logged(SILENCE), 0);
 }
 END_TEST
 
@@ -457,6 +496,8 @@ CONFORMANCE_MAIN("watchdog", functions,
 		 ROW_ON(DIES, a_function_that_stops_late_says_nothing),
 		 ROW(on_the_loop_nobody_is_waited_for),
 		 ROW(a_silence_is_told_once), ROW(other_ends_are_no_silence),
-		 ROW(a_loop_that_hangs), ROW(a_build_that_hangs_is_a_silence),
+		 ROW(a_loop_that_hangs),
+		 ROW(a_loop_that_hangs_while_nothing_runs),
+		 ROW(a_pause_of_the_process_is_no_silence), ROW(a_build_that_hangs_is_a_silence),
 		 ROW(reports_go_to_a_file), ROW(a_file_that_cannot_be_written),
 		 ROW(configs_that_make_no_sense))

@@ -210,6 +210,12 @@ run "$tools/evc-cluster" status --json "$at/words"
 check 'and as JSON' told '"maxmemory_policy":"allkeys-lru"'
 printf 'CONFIG SET maxmemory-policy noeviction\r\n' >&3
 read -r _ <&3
+printf 'REPLICAOF 127.0.0.1 1\r\n' >&3
+read -r _ <&3
+run "$tools/evc-cluster" status "$at/words"
+check 'status: a replica' told '^server +it is a replica'
+printf 'REPLICAOF NO ONE\r\n' >&3
+read -r _ <&3
 # Keys in which there is something else.
 for key in ver coord gen var count 7:state 7:runs; do
 	printf 'LPUSH {junk}:%s x\r\n' $key >&3

@@ -256,12 +256,18 @@ evc__closure_cancelled(struct closures *q, struct closure *c)
 {
 	struct outcome o = { .code = EVC_CANCELLED, .kind = EVC_FAILED_CANCEL };
 	evc_cluster *cl = LIST_OF(q, evc_cluster, q);
+	const char *why = cl->engine.down[0] != '\0' ? cl->engine.down :
+						       cl->engine.trouble;
+	char text[TEXT_SIZE];
+	struct text t = evc__text_in(text, sizeof text);
 
 	if (cl->stop.begun) {
 		o.text = "the cluster was stopped";
 	} else if (cl->workers.unavailable) {
 		o.kind = EVC_FAILED_CLUSTER;
-		o.text = "there is no worker: reschedule";
+		evc__text_fmt(&t, "there is no worker: reschedule%s%s",
+			      why[0] != '\0' ? "; " : "", why);
+		o.text = text;
 	} else {
 		o.text = "another function has failed: reschedule";
 	}

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Where a function hangs that was asked to stop: its worker is asked for the
- * stack shortly before it is killed, and the log gets the answer.  A report at
- * the end of the stop would come too late, because the worker is gone then.
+ * Where a function hangs after a request to stop: the worker is asked for its
+ * stack shortly before the kill, and the log gets the answer.  A report at the
+ * end of the stop would come too late, because the worker is gone then.
  * Called by: timeouts.c; engines, by evc__sink, with an answer; turn.c, for the
  * log.
  * Locks: the cluster's: held, but taken in evc__sink_stack and evc__stuck_tell.

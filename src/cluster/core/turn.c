@@ -283,6 +283,7 @@ on_turn_message(evc_message *m, evc_status why)
 	   found `asked` set; this exchange reads its mark, so its changes are
 	   seen. */
 	(void)sync_xchg(&cl->turn.asked, 0);
+	sync_add(&cl->turn.n_turns, 1);
 	if (why != 0) {
 		/* The loop is gone: answers come here. */
 		if (evc__turn_answers(cl))

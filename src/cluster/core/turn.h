@@ -34,6 +34,8 @@ struct turn {
 	evc_message message;           /* loop */
 	_Atomic uint32_t asked;  /* atomic: the message is posted: any thread ->
 				    loop */
+	_Atomic uint32_t n_turns; /* atomic: messages that the loop has heard:
+				    loop -> the watchdog */
 	struct list joins;       /* lock: cluster_join without an answer */
 	struct list fetches;     /* lock: cluster_fetch with an answer */
 	unsigned n_waiting;      /* lock: fetches on the loop without an

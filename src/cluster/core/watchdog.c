@@ -147,25 +147,70 @@ silent_since(const evc_cluster *cl)
 	return since > cl->watchdog.moved_ns ? since : cl->watchdog.moved_ns;
 }
 
+/* Lock held.  Each look has the loop turn until the next one: a loop that does
+   not turn keeps ends of functions from being heard, and retries from their
+   begin. */
+static void
+look_at_loop(evc_cluster *cl, uint64_t now)
+{
+	struct watchdog *d = &cl->watchdog;
+	uint32_t turns = sync_load(&cl->turn.n_turns);
+	uint64_t late, every = evc__ns(cl->config.watchdog / LOOKS);
+
+	/* A pause of the whole process is nobody's silence. */
+	late = d->looked_ns != 0 ? now - d->looked_ns : 0;
+	if (late > 2 * every) {
+		d->moved_ns = evc__after(d->moved_ns, late - every);
+		d->turned_ns = evc__after(d->turned_ns, late - every);
+	}
+	d->looked_ns = now;
+	if (turns != d->turns || d->turned_ns == 0) {
+		d->turns = turns;
+		d->turned_ns = now;
+	}
+	(void)evc__turn_ask(cl);
+}
+
+/* Lock held: since when the loop has not turned although functions wait or run;
+   0: the loop turns, or there are none. */
+static uint64_t
+loop_silent_since(const evc_cluster *cl, uint64_t now)
+{
+	uint64_t since = cl->watchdog.turned_ns;
+
+	if (cl->q.n_held + cl->q.n_queued + cl->q.n_taken == 0 ||
+	    now < evc__after(since, evc__ns(cl->config.watchdog / 2)))
+		return 0;
+	return since;
+}
+
 static evc_status
 watch(evc_coord *c, void *arg)
 {
 	evc_cluster *cl = arg;
 	char first[TEXT_SIZE + 64];
 	struct text t = evc__text_in(first, sizeof first), what;
-	uint64_t now, since;
+	uint64_t now, since, loop;
 	bool due;
 
 	(void)c;
 	sync_lock(&cl->q.lock);
-	since = silent_since(cl);
 	now = sync_mono();
+	look_at_loop(cl, now);
+	since = silent_since(cl);
+	loop = loop_silent_since(cl, now);
+	if (since == 0)
+		since = loop;
 	due = since != 0 && since != cl->watchdog.told_ns &&
 	      now >= evc__after(since, evc__ns(cl->config.watchdog));
 	if (due) {
 		cl->watchdog.told_ns = since;
 		evc__text_fmt(&t, "no function has ended for %.1f s: ",
 			      (double)(now - since) / 1e9);
+		if (loop != 0)
+			evc__text_fmt(&t, "the cluster's loop has not turned "
+					  "for %.1f s: ",
+				      (double)(now - loop) / 1e9);
 		/* A text of its own: its parts are set apart from each other,
 		   not from the words before. */
 		what = evc__text_in(first + t.len, sizeof first - t.len);

@@ -7,6 +7,8 @@
  */
 #include "cluster/processes/processes.h"
 
+#include "base/proc.h"
+
 #define KILLED_NS UINT64_C(1000000000) /* the longest wait at the loop's end */
 
 static bool
@@ -113,8 +115,12 @@ do_kills(struct processes *p, const struct noted_workers *kills)
 		/* The function may have ended just now. */
 		evc__link_read(&w->data, true);
 		w->settled = true;
-		evc__process_fence(w, "was killed: its function did not stop "
-				      "when it was asked to");
+		evc__process_fence(w, evc__proc_process_state(w->pid) == 'T' ?
+					      "was killed: it was stopped, as by "
+					      "SIGSTOP, when its function was "
+					      "to stop" :
+					      "was killed: its function did not "
+					      "stop when it was asked to");
 	}
 }
 

@@ -203,5 +203,7 @@ evc__text_silent_loops(struct text *t, const evc_coord *c)
 			      evc__busy_text(s.kind));
 		if (s.name[0] != '\0')
 			evc__text_fmt(t, " %s", s.name);
+		if (s.kind == BUSY_APPLICATION && s.since_s < 0)
+			evc__text_add(t, ", or nobody has run it yet");
 	}
 }

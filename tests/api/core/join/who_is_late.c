@@ -364,7 +364,7 @@ START_TEST(a_thread_of_a_pool_is_named_with_its_job)
 	OK(evc_pool_submit(pool, evc_home(c), &job));
 	UNTIL(atomic_load(&job_guest.in) == 1);
 	ck_assert_int_eq(evc_run(c, &opts, &v), EVC_DEADLINE_EXCEEDED);
-	HAS(v.error.text, "1 task jobs of a pool on home (0.");
+	HAS(v.error.text, "1 task jobs of a pool on home (");
 	HAS(v.error.text, " (resize)");
 	atomic_store(&job_guest.open, 1);
 	OK(evc_run(c, NULL, &v));
