@@ -160,10 +160,11 @@ look_at_loop(evc_cluster *cl, uint64_t now)
 	/* A pause of the whole process is nobody's silence. */
 	late = d->looked_ns != 0 ? now - d->looked_ns : 0;
 	if (late > 2 * every) {
+		if (d->told_ns == d->moved_ns)
+			d->told_ns = evc__after(d->told_ns, late - every);
 		d->moved_ns = evc__after(d->moved_ns, late - every);
 		d->turned_ns = evc__after(d->turned_ns, late - every);
 	}
-	d->looked_ns = now;
 	if (turns != d->turns || d->turned_ns == 0) {
 		d->turns = turns;
 		d->turned_ns = now;
@@ -219,6 +220,8 @@ watch(evc_coord *c, void *arg)
 	sync_unlock(&cl->q.lock);
 	if (due)
 		tell_silence(cl, first);
+	/* A report may take its time. */
+	cl->watchdog.looked_ns = sync_mono();
 	return 0;
 }
 
