@@ -39,6 +39,7 @@ typedef struct evc_exec evc_exec;
  * value of evc_exec_return (nil without a call of that), or a code.  Every code
  * but 0 is an error, also one that is clean for the coordinator.  A negative
  * value counts as its positive code, a value outside 0..255 as EVC_UNKNOWN.
+ * No C++ exception may leave the function: std::terminate ends the process.
  */
 typedef evc_status evc_exec_fn(evc_exec *x, void *arg);
 
@@ -316,7 +317,7 @@ evc_exec_vector_set(evc_exec *x, const char *name,
  * Returns:   0; -EVC_INVALID_ARGUMENT, also for a number or a sum that is not
  *            finite, for a variable of another type, and for a place where the
  *            vector has no element;
- *            -EVC_OUT_OF_RANGE for a place beyond every vector; else as
+ *            -EVC_OUT_OF_RANGE for some places beyond every vector; else as
  *            evc_exec_variable_set.
  * Since:     0.2
  */
@@ -488,9 +489,10 @@ evc_worker_is(void);
  *
  * Thread:    the main thread; functions run on it.
  * Ownership: functions and opts must live until the call returns.
- * Returns:   0 after a requested end, by a signal too; > 0: opts->start failed,
- *            or EVC_UNAVAILABLE when the coordinator is gone (a SIGKILL comes
- *            soon after), or the error that has ended the node;
+ * Returns:   0 after a requested end, of a node by SIGTERM and SIGINT too;
+ *            > 0: opts->start failed, or EVC_UNAVAILABLE when the coordinator
+ *            is gone (a SIGKILL comes soon after), or the error that has ended
+ *            the node;
  *            -EVC_FAILED_PRECONDITION when evc_worker_is is false and there is
  *            no uri, when the coordinator is of another version, and in a fork
  *            child that has returned from a function;
