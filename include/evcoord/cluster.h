@@ -449,7 +449,8 @@ enum {
 				    was scheduled for was missing */
 	EVC_FAILED_CANCEL = 5,   /* the function was cancelled: by
 				    evc_remote_cancel, after the error of
-				    another function, or by the stop */
+				    another function, by the stop, or with
+				    a remote among the arguments */
 	EVC_FAILED_CLUSTER = 6   /* cancelled, because there was no worker */
 };
 
@@ -796,7 +797,7 @@ evc_vector_set(evc_cluster *cluster, const char *name,
  * Returns:   0; -EVC_INVALID_ARGUMENT, also for a number or a sum that is not
  *            finite, for a variable of another type, and for a place where the
  *            vector has no element; -EVC_OUT_OF_RANGE for
- *            a place where no vector has one; -EVC_RESOURCE_EXHAUSTED.
+ *            some places that no vector can have; -EVC_RESOURCE_EXHAUSTED.
  * Since:     0.2
  */
 EVC_API evc_status
@@ -865,7 +866,8 @@ EVC_MUST_USE EVC_API evc_status
 evc_cluster_save(evc_cluster *cluster, const char *path);
 
 /*
- * Load a saved file; its variables replace all present ones.
+ * Load a saved file; its variables replace all present ones, and its number of
+ * functions becomes that of evc_cluster_finished.
  *
  * Thread:    any that may wait for a disk.
  * Ownership: as evc_cluster_save.
