@@ -578,7 +578,7 @@ START_TEST(stacks_are_of_the_moment_of_the_report)
 	HAS(text, "it is here:");
 	HAS(text, "nanosleep+");
 	ck_assert_ptr_null(strstr(text, "poll+"));
-	ck_assert_int_eq(times(text, "stack: clock_nanosleep+"), 1);
+	ck_assert_int_eq(times(text, "stack: clock_nanosleep"), 1);
 	ck_assert_int_eq(times(text, "its stack stands in another part"), 1);
 	/* Outside of a report the function sees what is. */
 	UNTIL((move_it(0, text, sizeof(text), NULL),
@@ -675,7 +675,8 @@ report_late(struct ev_loop *loop, evc_status (*join_by)(evc_coord *c,
 
 START_TEST(a_late_report_waits_for_stacks)
 {
-	OK(evc_stack_signal(0));
+	if (HAS_BACKTRACE)
+		OK(evc_stack_signal(0));
 	report_late(NULL, join);
 }
 END_TEST
