@@ -51,7 +51,7 @@ const struct redis_script_text evc__scripts[SCRIPTS] = {
 	"if first and call('TYPE', KEYS[5]).ok == 'hash' then "
 	"  count(KEYS[4], KEYS[5], 0) "
 	"elseif first then call('HDEL', KEYS[4], 'names') end "
-	"return {'ok', old, two[2]} " },
+	"return {'ok', old, two[2]} ", SCRIPT_HEAD_WHOLE },
 [SCRIPT_LOCK] = { "lock",
 	"local bad = all_right({'string', 'string', 'hash'}) "
 	"if bad then return bad end "
@@ -73,7 +73,7 @@ const struct redis_script_text evc__scripts[SCRIPTS] = {
 	"if gone and two[2] == ARGV[4] then "
 	"  gone = call('HDEL', KEYS[3], 'names') == 0 "
 	"end "
-	"return {'ok', two[2], gone and 'gone' or ''} " },
+	"return {'ok', two[2], gone and 'gone' or ''} ", SCRIPT_HEAD_WHOLE },
 [SCRIPT_RELEASE] = { "release",
 	"local bad = wrong(KEYS[1], 'string') "
 	"if bad then return bad end "
@@ -226,7 +226,7 @@ const struct redis_script_text evc__scripts[SCRIPTS] = {
 	"call('HINCRBY', KEYS[5], 'finished', done) "
 	"count(KEYS[5], KEYS[4], changes) "
 	"make('HSET', KEYS[6], asker, cmsgpack.pack({ARGV[5], answer})) "
-	"return answer " },
+	"return answer ", SCRIPT_HEAD_WHOLE },
 [SCRIPT_VARIABLE] = { "variable", VECTORS
 	"local bad = all_right({'string', 'string', 'hash', 'hash', 'hash'}) "
 	"if bad then return bad end "
@@ -289,7 +289,7 @@ const struct redis_script_text evc__scripts[SCRIPTS] = {
 	"  answers[k] = answer "
 	"end "
 	"if changes > 0 then count(KEYS[4], KEYS[3], changes) end "
-	"return answers " },
+	"return answers ", SCRIPT_HEAD_WHOLE },
 [SCRIPT_ALL] = { "all",
 	"local bad = all_right({'string', 'string', 'hash', 'hash', 'hash', "
 	"  'hash'}) "
@@ -324,7 +324,7 @@ const struct redis_script_text evc__scripts[SCRIPTS] = {
 	"    make('HSET', KEYS[6], 'snapshot', ARGV[4]) "
 	"  end "
 	"end "
-	"return answer " },
+	"return answer ", SCRIPT_HEAD_WHOLE },
 [SCRIPT_FILL] = { "fill",
 	"local bad = all_right({'string', 'string', 'hash', 'hash'}) "
 	"if bad then return bad end "
@@ -349,7 +349,7 @@ const struct redis_script_text evc__scripts[SCRIPTS] = {
 	"for i = 5, #ARGV, 1000 do "
 	"  call('HSET', KEYS[3], unpack(ARGV, i, math.min(i + 999, #ARGV))) "
 	"end "
-	"return {'ok'} " },
+	"return {'ok'} ", SCRIPT_HEAD_WHOLE },
 [SCRIPT_REPLACE] = { "replace",
 	"local bad = all_right({'string', 'string', 'hash', 'hash', 'hash', "
 	"  'hash', 'hash'}) "
@@ -371,6 +371,6 @@ const struct redis_script_text evc__scripts[SCRIPTS] = {
 	"call('HSET', KEYS[4], 'finished', ARGV[4]) "
 	"count(KEYS[4], KEYS[3], 1) "
 	"make('HSET', KEYS[5], 'replace', ARGV[3]) "
-	"return {'ok'} " },
+	"return {'ok'} ", SCRIPT_HEAD_WHOLE },
 };
 /* clang-format on */
