@@ -160,10 +160,12 @@ look_at_loop(evc_cluster *cl, uint64_t now)
 	/* A pause of the whole process is nobody's silence. */
 	late = d->looked_ns != 0 ? now - d->looked_ns : 0;
 	if (late > 2 * every) {
-		if (d->told_ns == d->moved_ns)
-			d->told_ns = evc__after(d->told_ns, late - every);
-		d->moved_ns = evc__after(d->moved_ns, late - every);
-		d->turned_ns = evc__after(d->turned_ns, late - every);
+		late -= every;
+		if (d->told_ns != 0 && (d->told_ns == d->moved_ns ||
+					d->told_ns == d->turned_ns))
+			d->told_ns += late;
+		d->moved_ns += late;
+		d->turned_ns += late;
 	}
 	if (turns != d->turns || d->turned_ns == 0) {
 		d->turns = turns;

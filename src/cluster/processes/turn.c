@@ -207,7 +207,8 @@ do_leave(struct processes *p)
 			evc__process_over(w);
 	}
 	p->leave_ns = sync_mono();
-	mind_grace(p);
+	ev_timer_set(&p->grace, 0., 0.);
+	ev_timer_start(p->ev, &p->grace);
 }
 
 /* ---- the end ---- */
