@@ -227,7 +227,7 @@ evc_exec_return(evc_exec *x, const char *format, ...)
 }
 
 /* The text of a failure that does not fit into x->text: `n` bytes. */
-static void
+__attribute__((format(printf, 3, 0))) static void
 format_long(struct evc_exec *x, size_t n, const char *fmt, va_list ap)
 {
 	char *all = sync_alloc(1, n + 1);
