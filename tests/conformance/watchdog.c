@@ -501,6 +501,7 @@ CONFORMANCE_MAIN("watchdog", functions,
 		 ROW(a_silence_is_told_once), ROW(other_ends_are_no_silence),
 		 ROW(a_loop_that_hangs),
 		 ROW(a_loop_that_hangs_while_nothing_runs),
-		 ROW_ON(CALLS, a_pause_of_the_process_is_no_silence), ROW(a_build_that_hangs_is_a_silence),
+		 ROW_ON(CALLS, a_pause_of_the_process_is_no_silence),
+		 ROW(a_build_that_hangs_is_a_silence),
 		 ROW(reports_go_to_a_file), ROW(a_file_that_cannot_be_written),
 		 ROW(configs_that_make_no_sense))

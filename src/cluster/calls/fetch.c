@@ -40,17 +40,14 @@ refuse_late(const evc_remote *r)
 	evc_cluster *cl = r->cl;
 	uint64_t now = sync_mono();
 	char buf[160];
-	struct text t = evc__text_in(buf, sizeof buf), what;
+	struct text t = evc__text_in(buf, sizeof buf);
 
 	evc__text_fmt(&t, "%s has no outcome yet; ", remote_name(r));
-	/* A text of its own: its parts are set apart from each other, not from
-	   the words before. */
-	what = evc__text_in(buf + t.len, sizeof buf - t.len);
 	sync_lock(&cl->q.lock);
 	if (r->closure.where == CLOSURE_TAKEN)
-		evc__worker_describe(cl->workers.all[r->worker], now, &what);
+		evc__worker_describe(cl->workers.all[r->worker], now, &t);
 	else
-		evc__cluster_describe(cl, now, &what);
+		evc__cluster_describe(cl, now, &t);
 	sync_unlock(&cl->q.lock);
 	return evc_refuse(-EVC_DEADLINE_EXCEEDED, "%s", buf);
 }

@@ -97,8 +97,8 @@ put_ending(const evc_cluster *cl, struct text *t)
 		evc__text_fmt(t, ", and %u more", n - 1);
 }
 
-void
-evc__cluster_describe(const evc_cluster *cl, uint64_t now, struct text *t)
+static void
+put_cluster(const evc_cluster *cl, uint64_t now, struct text *t)
 {
 	const struct cluster_worker *w, *longest = NULL;
 	unsigned n_leaving = evc__workers_count(&cl->workers) -
@@ -148,4 +148,16 @@ evc__cluster_describe(const evc_cluster *cl, uint64_t now, struct text *t)
 			      n_leaving == 1 ? "s" : "");
 	if (cl->stop.begun)
 		put_ending(cl, t);
+}
+
+void
+evc__cluster_describe(const evc_cluster *cl, uint64_t now, struct text *t)
+{
+	/* The parts are set apart from each other, not from the words before. */
+	size_t at = t->len < t->room ? t->len : t->room - 1;
+	struct text own = evc__text_in(t->buf + at, t->room - at);
+
+	own.lines = t->lines;
+	put_cluster(cl, now, &own);
+	t->len += own.len;
 }

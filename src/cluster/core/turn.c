@@ -234,7 +234,7 @@ turn_cluster(evc_cluster *cl)
 {
 	struct ev_loop *loop = evc_reactor_loop(cl->loop.reactor);
 	uint64_t next = SYNC_FOREVER, due;
-	bool hold, closed;
+	bool hold, closed, any_stuck;
 
 	sync_lock(&cl->q.lock);
 	evc__scope_watch(cl, loop);
@@ -243,10 +243,12 @@ turn_cluster(evc_cluster *cl)
 	if (cl->engine.at != NULL && !cl->engine.closed)
 		next = look_at_cluster(cl);
 	cl->turn.looking = false;
+	any_stuck = cl->stacks.n_stuck > 0;
 	evc__cluster_unlock(cl);
 
 	evc__checkpoint_turn(cl);
-	evc__stuck_tell(cl);
+	if (any_stuck)
+		evc__stuck_tell(cl);
 	due = evc__deaths_tell(cl);
 	next = due < next ? due : next;
 	tell_workers(cl);

@@ -192,7 +192,7 @@ watch(evc_coord *c, void *arg)
 {
 	evc_cluster *cl = arg;
 	char first[TEXT_SIZE + 64];
-	struct text t = evc__text_in(first, sizeof first), what;
+	struct text t = evc__text_in(first, sizeof first);
 	uint64_t now, since, loop;
 	bool due;
 
@@ -214,10 +214,7 @@ watch(evc_coord *c, void *arg)
 			evc__text_fmt(&t, "the cluster's loop has not turned "
 					  "for %.1f s: ",
 				      (double)(now - loop) / 1e9);
-		/* A text of its own: its parts are set apart from each other,
-		   not from the words before. */
-		what = evc__text_in(first + t.len, sizeof first - t.len);
-		evc__cluster_describe(cl, now, &what);
+		evc__cluster_describe(cl, now, &t);
 	}
 	sync_unlock(&cl->q.lock);
 	if (due)

@@ -151,20 +151,25 @@ ask_stacks(struct processes *p, const struct noted_workers *stacks)
 /* Those that have not left are killed after the grace.  The end of the stop,
    which limits the grace, may come nearer meanwhile. */
 static void
-mind_grace(struct processes *p)
+on_grace(struct ev_loop *ev, struct ev_timer *timer, int events)
 {
+	struct processes *p = timer->data;
 	uint64_t now = sync_mono(), grace, due;
-	double left = evc_stop_left(p->scope);
+	double left;
 	unsigned i;
 
+	(void)events;
+	if (on_loop_inherited(&p->on))
+		return;
+	left = evc_stop_left(p->scope);
 	grace = evc__grace_within(p->grace_ns,
 				  (double)(now - p->leave_ns) / 1e9 + left);
 	due = evc__after(p->leave_ns, grace);
 	if (due > now) {
 		due = evc__deadline_left_ns(evc__deadline_look(due, left));
-		ev_now_update(p->ev);
-		ev_timer_set(&p->grace, (double)due / 1e9, 0.);
-		ev_timer_start(p->ev, &p->grace);
+		ev_now_update(ev);
+		ev_timer_set(timer, (double)due / 1e9, 0.);
+		ev_timer_start(ev, timer);
 		return;
 	}
 	for (i = 0; i < p->n; i++) {
@@ -175,17 +180,6 @@ mind_grace(struct processes *p)
 				   "was killed: it did not end within %.1f s",
 				   (double)grace / 1e9);
 	}
-}
-
-static void
-on_grace(struct ev_loop *ev, struct ev_timer *timer, int events)
-{
-	struct processes *p = timer->data;
-
-	(void)ev;
-	(void)events;
-	if (!on_loop_inherited(&p->on))
-		mind_grace(p);
 }
 
 static void

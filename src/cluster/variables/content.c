@@ -139,13 +139,10 @@ evc__content_number(const char *name, const evc_value *v, double *ret)
 }
 
 evc_status
-evc__content_make(const char *name, const evc_value *v, struct content *ret)
+evc__content_make(const evc_value *v, struct content *ret)
 {
 	struct number n;
-	evc_status st = evc__content_check(name, v);
 
-	if (st < 0)
-		return st;
 	*ret = (struct content){ .size = 0 };
 	if (evc_value_type(v) == EVC_VALUE_NIL)
 		return 0;

@@ -45,9 +45,9 @@ bytes_are_equal(const evc_value *a, const evc_value *b)
 
 /* 0, or refused: the value may not be a variable's. */
 evc_status evc__content_check(const char *name, const evc_value *v);
-/* The content of such a value; of size 0 for nil. */
-evc_status evc__content_make(const char *name, const evc_value *v,
-			     struct content *ret);
+/* The content of a value that was checked; of size 0 for nil.  0, or refused: no
+   memory. */
+evc_status evc__content_make(const evc_value *v, struct content *ret);
 /* The number of a variable with this value; nil: 0. */
 evc_status evc__content_number(const char *name, const evc_value *v,
 			       double *ret);

@@ -159,14 +159,24 @@ add_number(struct variables *v, const char *name, double by, struct held *ret)
 	return replace_content(v, name, &sum, ret);
 }
 
+/* The value was checked. */
+static evc_status
+put_value(struct variables *v, const char *name, const evc_value *value,
+	  struct held *ret)
+{
+	struct content c;
+	evc_status st = evc__content_make(value, &c);
+
+	return st < 0 ? st : replace_content(v, name, &c, ret);
+}
+
 static evc_status
 set_value(struct variables *v, const char *name, const evc_value *value,
 	  struct held *ret)
 {
-	struct content c;
-	evc_status st = evc__content_make(name, value, &c);
+	evc_status st = evc__content_check(name, value);
 
-	return st < 0 ? st : replace_content(v, name, &c, ret);
+	return st < 0 ? st : put_value(v, name, value, ret);
 }
 
 static evc_status
@@ -181,7 +191,7 @@ compare_set(struct variables *v, const evc_engine_update *u, struct held *ret)
 		return st;
 	if (!evc__value_is_equal(&is, &u->expected))
 		return evc__variable_is_other(u->name);
-	return set_value(v, u->name, &u->value, ret);
+	return put_value(v, u->name, &u->value, ret);
 }
 
 /* false: there is no such vector. */

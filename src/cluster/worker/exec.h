@@ -229,8 +229,6 @@ evc_status evc__exec_ask(const evc_exec *x, const evc_engine_update *u,
 			 double *ret_now, evc_value *ret_value);
 /* Read a variable elsewhere, and note the value. */
 evc_status evc__exec_read(const evc_exec *x, const char *name, evc_value *ret);
-evc_status evc__exec_set_noted(evc_exec *x, const char *name,
-			       const evc_value *value);
 
 /* ---- transaction.c ---- */
 

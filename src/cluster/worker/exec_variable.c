@@ -137,12 +137,13 @@ add_noted(evc_exec *x, const char *name, double by, double *ret_now)
 	return 0;
 }
 
-evc_status
-evc__exec_set_noted(evc_exec *x, const char *name, const evc_value *value)
+/* The value was checked. */
+static evc_status
+set_noted(evc_exec *x, const char *name, const evc_value *value)
 {
 	struct pending *p;
 	struct content is;
-	evc_status st = evc__content_make(name, value, &is);
+	evc_status st = evc__content_make(value, &is);
 
 	if (st < 0)
 		return st;
@@ -227,7 +228,7 @@ compare_set_noted(evc_exec *x, const evc_engine_update *u)
 		return st;
 	equal = evc__value_is_equal(&is, &u->expected);
 	evc_value_free(&is);
-	return equal ? evc__exec_set_noted(x, u->name, &u->value) :
+	return equal ? set_noted(x, u->name, &u->value) :
 		       evc__variable_is_other(u->name);
 }
 
@@ -262,7 +263,7 @@ evc_exec_variable_set(evc_exec *x, const char *name, const evc_value *value)
 	st = evc__exec_check_update(x, &u);
 	if (st < 0)
 		return st;
-	return x->transactional ? evc__exec_set_noted(x, name, value) :
+	return x->transactional ? set_noted(x, name, value) :
 				  evc__exec_ask(x, &u, NULL, NULL);
 }
 
