@@ -225,7 +225,8 @@ evc_cluster_close(evc_cluster *cluster);
 /*
  * Set the number of workers of a cluster on threads:// or processes://, at any
  * time.  New workers start, and build all per-worker values before they take
- * functions.  Of a smaller number the workers with the greatest indices leave:
+ * functions; so does a worker of threads:// whose thread a function has ended,
+ * also for the same n.  Of a smaller number the workers with the greatest indices leave:
  * such a worker ends its functions and takes no more, but for those scheduled
  * for this worker alone, and goes when there are none.  So no function is lost,
  * begins again or fails because of the call.  A later worker has the former

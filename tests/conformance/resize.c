@@ -436,7 +436,7 @@ fn_ends_thread(evc_exec *x, void *arg)
 	return 0;
 }
 
-/* Its worker is gone for good; another resize brings it back. */
+/* Its worker is gone; a resize brings it back, also one to the same number. */
 START_TEST(lost_thread_is_replaced)
 {
 	unsigned i, lost = 0;
@@ -451,13 +451,24 @@ START_TEST(lost_thread_is_replaced)
 		if (worker(i).state == EVC_WORKER_GONE)
 			lost = i;
 	ck_assert_uint_eq(numbers().n_up, 2);
-	if (lost > 0) {
-		resize(1);
-		UNTIL(are(1));
-		resize(3);
-		UNTIL(are(3));
-		all_answer(3);
-	}
+	resize(3);
+	UNTIL(are(3) && worker(lost).state == EVC_WORKER_UP);
+	all_answer(3);
+	OK(join());
+}
+END_TEST
+
+START_TEST(lost_thread_of_one)
+{
+	evc_remote *r;
+
+	begin(_i, 1);
+	UNTIL(are(1));
+	r = SCHEDULE("ends thread", "[]");
+	UNTIL(worker(0).state == EVC_WORKER_GONE);
+	resize(1);
+	OK(code_of(r));
+	evc_remote_free(r);
 	OK(join());
 }
 END_TEST
@@ -659,6 +670,7 @@ CONFORMANCE_MAIN("resize", functions,
 		 ROW_ON(RESIZES | DIES, stuck_one_is_killed),
 		 ROW_ON(RESIZES | CALLS, in_a_function),
 		 ROW_ON(RESIZES | CALLS, lost_thread_is_replaced),
+		 ROW_ON(RESIZES | CALLS, lost_thread_of_one),
 		 ROW_ON(RESIZES | CALLS, lost_thread_is_replaced_at_once),
 		 ROW_ON(RESIZES, callbacks),
 		 ROW_ON(RESIZES | DIES, gone_is_told_once),

@@ -268,8 +268,8 @@ has_to_leave(struct seat *s)
 	       (seat_is_extra(s) && e->sink->leave(e->core, s->index));
 }
 
-/* Is the rest of a thread to leave the seat?  A resize to a smaller number and
-   back brings a thread again, however soon the second one comes. */
+/* Is the rest of a thread to leave the seat?  Each resize brings a thread again,
+   also one to the same number. */
 static bool
 is_renewed(struct seat *s)
 {

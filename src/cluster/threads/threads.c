@@ -179,20 +179,19 @@ engine_cancel_one(evc_engine *engine, unsigned worker, uint64_t n)
 	sync_unlock(&e->lock);
 }
 
-/* Seats that a function has emptied get a thread again when they were too many
-   in between, however short. */
+/* Seats that a function has emptied get a thread again. */
 static void
-renew_lost(struct threads *e, unsigned n_wanted)
+renew_lost(struct threads *e)
 {
 	unsigned i;
 
 	for (i = 0; i < sync_load(&e->n); i++) {
 		struct seat *s = e->seats[i];
 
-		if (i >= n_wanted && sync_load_sc(&s->lost) == SEAT_LOST)
-			sync_store_sc(&s->lost, SEAT_RENEWED);
-		else if (sync_load_sc(&s->lost) == SEAT_RENEWED)
-			evc__threads_wake(e, (int)i);
+		if (sync_load_sc(&s->lost) == SEAT_SOUND)
+			continue;
+		sync_store_sc(&s->lost, SEAT_RENEWED);
+		evc__threads_wake(e, (int)i);
 	}
 }
 
@@ -206,7 +205,7 @@ engine_resize(evc_engine *engine, unsigned n)
 			return evc_refuse(-EVC_RESOURCE_EXHAUSTED,
 					  "no memory for %u worker threads", n);
 	sync_store_sc(&e->n_wanted, n);
-	renew_lost(e, n);
+	renew_lost(e);
 	evc__threads_wake_from(e, n);
 	sync_store_sc(&e->to_start, 1);
 	evc__batch_watch_ring(e);

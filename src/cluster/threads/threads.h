@@ -61,9 +61,8 @@ enum {
 /* values of seat.lost */
 enum {
 	SEAT_SOUND,
-	SEAT_LOST, /* a function has ended the thread, for good */
-	SEAT_RENEWED /* the number was smaller since, so another thread may
-			come */
+	SEAT_LOST, /* a function has ended the thread */
+	SEAT_RENEWED /* a resize came since, so another thread may come */
 };
 
 struct seat {
