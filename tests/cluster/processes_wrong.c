@@ -12,7 +12,23 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
-static const evc_function functions[] = { P_FUNCTIONS };
+/* A function that calls the main function of its worker. */
+static evc_status
+fn_again(evc_exec *x, void *arg)
+{
+	const evc_function one = { .name = "add", .fn = f_add };
+	evc_status st = evc_worker_main(&one, 1, NULL);
+
+	(void)arg;
+	return evc_exec_return(x, "i",
+			       st == -EVC_FAILED_PRECONDITION &&
+				       strstr(evc_last_error(),
+					      "has called it before") != NULL);
+}
+
+static const evc_function functions[] = { P_FUNCTIONS,
+					  { .name = "again",
+					    .fn = fn_again } };
 
 /* ---- liars: they get the streams, and say something ---- */
 
@@ -552,6 +568,18 @@ START_TEST(no_worker_without_a_coordinator)
 }
 END_TEST
 
+START_TEST(worker_that_is_one_already)
+{
+	struct before b = begin_test();
+	evc_coord *c = coord_of(NULL);
+	evc_cluster *cl = open_with(c, "processes://1", NULL);
+
+	ck_assert_int_eq(number_of(schedule(cl, "again")), 1);
+	evc_cluster_close(cl);
+	end_test(&b, c);
+}
+END_TEST
+
 /* No descriptors left: tried again until there are. */
 START_TEST(without_descriptors)
 {
@@ -619,6 +647,7 @@ main(int argc, char **argv)
 	tcase_add_test(tcase, a_table_with_mistakes);
 	tcase_add_test(tcase, addresses_that_are_refused);
 	tcase_add_test(tcase, no_worker_without_a_coordinator);
+	tcase_add_test(tcase, worker_that_is_one_already);
 	tcase_add_test(tcase, without_descriptors);
 	return run_suite(suite);
 }

@@ -81,6 +81,10 @@ take_streams(struct worker_process *p)
 {
 	struct start s;
 
+	if (sync_load(&is_worker) != 0)
+		return evc_refuse(-EVC_FAILED_PRECONDITION,
+				  "evc_worker_main: this worker has called "
+				  "it before");
 	if (!read_variable(&s))
 		return evc_refuse(-EVC_FAILED_PRECONDITION,
 				  "evc_worker_main: this process was not "
