@@ -350,6 +350,50 @@ START_TEST(wrong_elements_are_refused)
 }
 END_TEST
 
+static void
+fails_with(const char *text, evc_remote *r)
+{
+	IS(code_of(r), EVC_INVALID_ARGUMENT);
+	HAS(info_of(r).text, text);
+	ends_with(EVC_INVALID_ARGUMENT, r);
+}
+
+/* The same texts on each engine: which element, of how many. */
+START_TEST(texts_name_the_element)
+{
+	double d[4] = { 0, DBL_MAX, 0, 0 };
+	uint32_t at[2] = { 0, 70000 };
+	evc_elements range = { .doubles = d, .n = 4, .from = 1 };
+	evc_elements places = { .doubles = d, .n = 2, .at = at };
+
+	begin(_i, 1);
+	set_zeros("v", 3);
+	REFUSED(EVC_OUT_OF_RANGE, evc_vector_get(on.cl, "v", &range));
+	HAS(evc_last_error(),
+	    "variable v: there is no element 4 in a vector of 3");
+	REFUSED(EVC_INVALID_ARGUMENT, evc_vector_add(on.cl, "v", &range));
+	HAS(evc_last_error(),
+	    "variable v: there is no element 4 in a vector of 3");
+	REFUSED(EVC_OUT_OF_RANGE, evc_vector_get(on.cl, "v", &places));
+	HAS(evc_last_error(), "there is no element 70000 in a vector of 3");
+	d[0] = 0;
+	d[1] = DBL_MAX;
+	REFUSED(EVC_INVALID_ARGUMENT, evc_vector_add(on.cl, "v", &places));
+	HAS(evc_last_error(), "there is no element 70000 in a vector of 3");
+	places.at = NULL;
+	OK(evc_vector_add(on.cl, "v", &places));
+	REFUSED(EVC_INVALID_ARGUMENT, evc_vector_add(on.cl, "v", &places));
+	HAS(evc_last_error(), "the sum at element 1 is no finite number");
+	/* By a function, at its end. */
+	fails_with("there is no element 7 in a vector of 3",
+		   SCHEDULE_WITH(&whole, "both", "[sUd]", "v", (uint64_t)7,
+				 1.0));
+	fails_with("the sum at element 1 is no finite number",
+		   SCHEDULE_WITH(&whole, "both", "[sUd]", "v", (uint64_t)1,
+				 DBL_MAX));
+}
+END_TEST
+
 /* Sums that are no finite number are refused: of elements, and of numbers. */
 START_TEST(no_sum_is_infinite)
 {
@@ -712,7 +756,8 @@ static const evc_function functions[] = {
 
 CONFORMANCE_MAIN("vectors", functions,
 		 ROW(elements_come_back_as_they_were_set),
-		 ROW(sums_are_as_here), ROW(wrong_elements_are_refused), ROW(no_sum_is_infinite),
+		 ROW(sums_are_as_here), ROW(wrong_elements_are_refused),
+		 ROW(texts_name_the_element), ROW(no_sum_is_infinite),
 		 ROW(a_function_sees_what_it_does_itself),
 		 ROW(no_addition_is_lost_or_made_twice),
 		 ROW(no_step_of_an_element_is_lost),

@@ -159,6 +159,7 @@ evc__operation_read(const evc_engine_update *u, const redisReply *r,
 		    evc_engine_answer *ret, void **ret_memory)
 {
 	evc_value v = { NULL, 0 };
+	int64_t place, n;
 	evc_status st;
 
 	*ret_memory = NULL;
@@ -173,16 +174,23 @@ evc__operation_read(const evc_engine_update *u, const redisReply *r,
 	if (evc__reply_is(r, "number") || evc__reply_is(r, "vector"))
 		return evc_refuse(-EVC_INVALID_ARGUMENT, "variable %s is no %s",
 				  u->name, evc__reply_word(r));
-	if (evc__reply_is(r, "sum"))
+	if (evc__reply_is(r, "sum") && !evc__reply_number(r, 1, &place))
 		return evc_refuse(-EVC_INVALID_ARGUMENT,
 				  "variable %s: a sum is no finite number",
 				  u->name);
-	if (evc__reply_is(r, "place"))
+	if (evc__reply_is(r, "sum"))
+		return evc_refuse(-EVC_INVALID_ARGUMENT,
+				  "variable %s: the sum at element %" PRId64
+				  " is no finite number",
+				  u->name, place);
+	if (evc__reply_is(r, "place") && evc__reply_number(r, 1, &place) &&
+	    evc__reply_number(r, 2, &n))
 		return evc_refuse(u->op == EVC_VARIABLE_VECTOR_GET ?
 					  -EVC_OUT_OF_RANGE :
 					  -EVC_INVALID_ARGUMENT,
-				  "variable %s: the vector has no such element",
-				  u->name);
+				  "variable %s: there is no element %" PRId64
+				  " in a vector of %" PRId64,
+				  u->name, place, n);
 	if (evc__reply_is(r, "broken"))
 		return evc_refuse(-EVC_DATA_LOSS,
 				  "variable %s is damaged: a part of the vector "

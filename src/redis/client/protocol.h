@@ -209,8 +209,8 @@ enum redis_script {
 	   here and in SEND and REPLACE, is an error and does nothing.
 	   ok ANSWER... | gone | fenced; each ANSWER is an array: ok VALUE
 	   (bytes, of 3 and 11 perhaps in several elements; of 1, 3 and 11) | none | other | number (no number) | vector
-	   (no vector) | place (no such element) | sum (it is not finite) |
-	   broken (chunks are missing) */
+	   (no vector) | place ELEMENT N (no such element in a vector of N) |
+	   sum [ELEMENT] (it is not finite) | broken (chunks are missing) */
 	SCRIPT_VARIABLE,
 	/* A snapshot: KEYS gen coord var count pre seqs; ARGV G id do n count.
 	   counts: the numbers alone.  begin: set the mark "G n", and read some

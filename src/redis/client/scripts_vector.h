@@ -86,6 +86,16 @@
 	"  local n, from = struct.unpack('<I4I4', text, 5) " \
 	"  return kind, width, n, from, 13 + (kind == 1 and 4 * n or 0) " \
 	"end " \
+	/* Why an operation on elements was refused, for a text. */ \
+	"local function vector_wrong(is, place, n) " \
+	"  if is == 'place' then " \
+	"    return string.format(': there is no element %d in a vector of %d', " \
+	"      place, n) " \
+	"  end " \
+	"  return is == 'vector' and ' is no vector' " \
+	"    or is == 'broken' and ' is damaged' " \
+	"    or string.format(': the sum at element %d is no finite number', place) " \
+	"end " \
 	/* The elements, in parts; or nil, and why there are none. */ \
 	"local function vector_get(get, name, text) " \
 	"  local is = get(name) " \
@@ -98,7 +108,9 @@
 	"      width, n) then return nil, 'broken' end " \
 	"    return {cmsgpack.pack(n)} " \
 	"  end " \
-	"  if kind == 0 and from + m > n and m > 0 then return nil, 'place' end " \
+	"  if kind == 0 and from + m > n and m > 0 then " \
+	"    return nil, 'place', from + m - 1, n " \
+	"  end " \
 	"  local parts, per = {vector_head(width, m)}, 512 / width " \
 	"  if kind == 0 and m > 0 then " \
 	"    local first, last = from * width, (from + m) * width - 1 " \
@@ -112,7 +124,7 @@
 	"    local seen = {} " \
 	"    for k = 0, m - 1 do " \
 	"      local place = struct.unpack('<I4', text, 13 + 4 * k) " \
-	"      if place >= n then return nil, 'place' end " \
+	"      if place >= n then return nil, 'place', place, n end " \
 	"      local i = math.floor(place / per) " \
 	"      local at = (place - i * per) * width " \
 	"      seen[i] = seen[i] or chunk_of(get, name, i, width, n) " \
@@ -122,11 +134,14 @@
 	"  end " \
 	"  return parts " \
 	"end " \
-	/* nil; or why nothing was added.  The places grow. */ \
+	/* nil; or why nothing was added, and where.  The places grow. */ \
 	"local function vector_add(get, set, name, text) " \
 	"  local width, n = vector_of(get(name)) " \
 	"  local kind, by, m, from, at = patch_of(text) " \
 	"  if not width then return 'vector' end " \
+	"  if kind == 0 and from + m > n and m > 0 then " \
+	"    return 'place', from + m - 1, n " \
+	"  end " \
 	"  local one, a = width == 8 and '<d' or '<f', by == 8 and '<d' or '<f' " \
 	"  local eight, a8 = '<' .. string.rep(string.sub(one, 2), 8), " \
 	"    '<' .. string.rep(string.sub(a, 2), 8) " \
@@ -142,7 +157,7 @@
 	"  while k < m do " \
 	"    local place = kind == 0 and from + k " \
 	"      or (struct.unpack('<I4', text, 13 + 4 * k)) " \
-	"    if place >= n then return 'place' end " \
+	"    if place >= n then return 'place', place, n end " \
 	"    local c = math.floor(place / per) " \
 	"    if c ~= i then " \
 	"      finish() " \
@@ -169,7 +184,7 @@
 	"    if step == 1 then " \
 	"      local s = (struct.unpack(one, old, p + 1)) " \
 	"        + (struct.unpack(a, text, at + k * by)) " \
-	"      if not (s > -most and s < most) then return 'sum' end " \
+	"      if not (s > -most and s < most) then return 'sum', place end " \
 	"      put = struct.pack(one, s) " \
 	"    end " \
 	"    if p > upto then parts[#parts + 1] = string.sub(old, upto + 1, p) end " \
