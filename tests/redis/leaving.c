@@ -234,16 +234,20 @@ START_TEST(nobody_warns_of_what_is_in_good_order)
 }
 END_TEST
 
-/* And what is not is said. */
+/* And what is not is said: once, not once for each worker. */
 START_TEST(a_death_is_warned_of)
 {
 	rig(_i, NULL);
-	rig_node(1);
+	rig_node(3);
 	open_and_keep(2);
+	UNTIL(numbers().n_up == 3);
 	rig_node_ends(0, SIGKILL);
 	UNTIL(coord_said("redis: session ") == 1);
 	/* By its process; where the kernel does not tell, by its lease. */
 	ck_assert_int_eq(coord_said("is fenced: its "), 1);
+	UNTIL(coord_said("more workers have died") == 1);
+	/* The session, the node, and one line for its workers. */
+	ck_assert_int_eq(coord_said(": its "), 3);
 }
 END_TEST
 

@@ -41,11 +41,15 @@ void
 evc__death_note(evc_cluster *cl, const char *text)
 {
 	struct deaths *d = &cl->workers.deaths;
+	char line[sizeof d->text[0]];
 
-	if (d->n < DEATHS_KEPT)
-		evc__copy_ends(d->text[d->n++], sizeof d->text[0], text);
-	else
+	evc__copy_ends(line, sizeof line, text);
+	/* All workers of a node end with the same text. */
+	if (d->n == DEATHS_KEPT ||
+	    (d->n > 0 && strcmp(d->text[d->n - 1], line) == 0))
 		d->n_more++;
+	else
+		evc__copy(d->text[d->n++], sizeof line, line);
 	evc__turn_ask(cl);
 }
 
