@@ -119,12 +119,12 @@ typedef struct evc_cluster_config {
 				at a stop at most 0.9 of its time, see
 				evc_stop_left */
 	double lease;        /* seconds after which a worker without a sign of
-				life is lost; 0 = 5 */
+				life is lost, >= 0.1; 0 = 5 */
 	unsigned deaths;     /* a function, or the build of a per-worker value,
 				is ABORTED when so many workers have died with
 				it; 0 = 3, 255 and more = any number */
-	size_t max_frame;    /* bytes of one message from or to a worker; 0 =
-				64 MiB */
+	size_t max_frame;    /* bytes of one message from or to a worker, >=
+				4096; 0 = 64 MiB */
 	/* Of functions scheduled without a retry: a function that fails is run
 	   again, `times` (0 = 0) times at most.  Until then the function has
 	   not failed, and no failure is reported.  Without codes: after all but

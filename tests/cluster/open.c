@@ -101,6 +101,7 @@ START_TEST(wrong_configs)
 	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		NO("worker_wait", .worker_wait = bad[i]);
 		NO("lease", .lease = bad[i]);
+		NO("0.1 s at least", .lease = 0.099 / (double)(i + 1));
 		NO("checkpoint_every", .checkpoint_every = bad[i]);
 		NO("retry", .retry.first = bad[i]);
 		NO("retry", .retry.most = bad[i]);
@@ -113,6 +114,8 @@ START_TEST(wrong_configs)
 	name[48] = '\0';
 	NO("name", .name = name);
 	NO("flags", .flags = 1);
+	NO("max_frame", .max_frame = 1);
+	NO("max_frame", .max_frame = 4095);
 	NO("reserved", .reserved_ = { [5] = 1 });
 	NO("reserved", .retry.reserved_ = { [1] = 1 });
 	NO("jitter", .retry.jitter = 1.1);

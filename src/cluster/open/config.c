@@ -15,8 +15,10 @@
 #define WORKER_WAIT 60.0
 #define GRACE 10.0
 #define LEASE 5.0
+#define LEASE_LEAST 0.1
 #define DEATHS 3
 #define MAX_FRAME ((size_t)64 << 20)
+#define MAX_FRAME_LEAST ((size_t)4 << 10)
 #define CHECKPOINT_EVERY 30.0
 
 /* ---- the config ---- */
@@ -63,6 +65,10 @@ check_config(const evc_cluster_config *k)
 		return refuse_config(
 			"worker_wait, lease, checkpoint_every and watchdog are"
 			" seconds, >= 0");
+	if (k->lease > 0 && k->lease < LEASE_LEAST)
+		return refuse_config("a lease has 0.1 s at least");
+	if (k->max_frame > 0 && k->max_frame < MAX_FRAME_LEAST)
+		return refuse_config("max_frame is 4,096 bytes at least");
 	if (!is_duration(k->grace) && k->grace != EVC_NO_GRACE)
 		return refuse_config("grace is seconds, >= 0, or EVC_NO_GRACE");
 	if (k->watchdog_file != NULL && k->watchdog_file[0] != '\0' &&
