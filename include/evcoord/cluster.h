@@ -226,11 +226,11 @@ evc_cluster_close(evc_cluster *cluster);
  * Set the number of workers of a cluster on threads:// or processes://, at any
  * time.  New workers start, and build all per-worker values before they take
  * functions; so does a worker of threads:// whose thread a function has ended,
- * also for the same n.  Of a smaller number the workers with the greatest indices leave:
- * such a worker ends its functions and takes no more, but for those scheduled
- * for this worker alone, and goes when there are none.  So no function is lost,
- * begins again or fails because of the call.  A later worker has the former
- * index and name.
+ * also for the same n.  Of a smaller number the workers with the greatest
+ * indices leave: such a worker ends its functions and takes no more, but for
+ * those scheduled for this worker alone, and goes when there are none.  So no
+ * function is lost, begins again or fails because of the call.  A later worker
+ * has the former index and name.
  *
  * The call does not wait: evc_cluster_info.n_workers counts the workers still
  * there, and evc_cluster_worker_get names them.  Of several calls the latest
