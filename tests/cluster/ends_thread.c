@@ -6,6 +6,7 @@
 #include "../support/api_util.h"
 
 #include <evcoord/cluster.h>
+#include <math.h>
 #include <pthread.h>
 
 /* [how many attempts do that] */
@@ -30,8 +31,11 @@ static const evc_function functions[] = {
 static void
 begin(evc_coord **c, evc_cluster **cl)
 {
+	/* The process is not waited for: it ends by itself. */
+	const evc_cluster_config config = { .lease = INFINITY };
+
 	OK(evc_new(NULL, NULL, c));
-	OK(evc_cluster_open(*c, "processes://1", NULL, cl));
+	OK(evc_cluster_open(*c, "processes://1", &config, cl));
 }
 
 static void

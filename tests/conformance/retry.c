@@ -149,6 +149,44 @@ START_TEST(what_waits_to_be_run_again_can_be_cancelled)
 }
 END_TEST
 
+/* Fails when it is asked to stop, with an error of its own. */
+static evc_status
+fn_fails_asked(evc_exec *x, void *arg)
+{
+	(void)arg;
+	while (!evc_exec_wait_for_stop(x, 60))
+		continue;
+	return evc_exec_fail(x, EVC_ABORTED, "not this time");
+}
+
+/* As one in its pause: it has not failed yet. */
+START_TEST(a_retry_that_cannot_come_is_no_error)
+{
+	evc_schedule_opts o = { .retry = { .times = 3, .first = 0.001 } };
+	evc_remote *r[2];
+	evc_reason e;
+
+	begin(_i, 2);
+	r[0] = SCHEDULE_WITH(&o, "fails asked", "[]");
+	UNTIL(info_of(r[0]).state == EVC_REMOTE_RUNNING);
+	DO("fail", "[is]", EVC_DATA_LOSS, "no");
+	IS(join(), EVC_DATA_LOSS);
+	OK(evc_cluster_error_get(on.cl, 0, &e));
+	IS(evc_cluster_error_get(on.cl, 1, &e), -EVC_NOT_FOUND);
+	IS(code_of(r[0]), EVC_CANCELLED);
+	ck_assert_uint_eq(info_of(r[0]).kind, EVC_FAILED_CANCEL);
+	HAS(info_of(r[0]).text, "reschedule");
+	OK(join());
+	r[1] = SCHEDULE_WITH(&o, "fails asked", "[]");
+	UNTIL(info_of(r[1]).state == EVC_REMOTE_RUNNING);
+	evc_request_stop(on.c, 0, "enough");
+	IS(code_of(r[1]), EVC_CANCELLED);
+	HAS(info_of(r[1]).text, "the cluster was stopped");
+	evc_remote_free(r[0]);
+	evc_remote_free(r[1]);
+}
+END_TEST
+
 START_TEST(a_transaction_that_is_run_again)
 {
 	evc_schedule_opts o = { .retry = { .times = 9, .first = 0.001 },
@@ -264,6 +302,7 @@ END_TEST
 static const evc_function functions[] = {
 	COMMON_FUNCTIONS,
 	{ .name = "fails first", .fn = fn_fails_first },
+	{ .name = "fails asked", .fn = fn_fails_asked },
 	{ .name = "spin", .fn = fn_spin },
 };
 
@@ -272,6 +311,7 @@ CONFORMANCE_MAIN("retry and deadline", functions,
 		 ROW(jitter_makes_the_waits_longer),
 		 ROW(so_often_and_no_more), ROW(not_every_code_is_worth_it),
 		 ROW(what_waits_to_be_run_again_can_be_cancelled),
+		 ROW(a_retry_that_cannot_come_is_no_error),
 		 ROW(a_transaction_that_is_run_again),
 		 ROW_ON(DEADLINES, a_function_that_takes_too_long_is_ended),
 		 ROW_ON(DEADLINES, nothing_runs_when_its_end_is_raised),

@@ -179,17 +179,23 @@ settle_cancelled(evc_cluster *cl, evc_remote *r, const char *text)
 	evc__remote_settle(r, &o);
 }
 
-/* The attempt has failed: a retry may follow. */
+/* The attempt has failed: a retry may follow.  Until then the function has not
+   failed; so after an error of another one, or the stop, it is cancelled as one
+   that waits for its retry. */
 static bool
 tries_again(evc_cluster *cl, evc_remote *r, evc_status code, uint64_t now)
 {
 	uint64_t wait;
 
-	if (r->more == NULL || (r->flags & REMOTE_ASKED) || cl->q.failed ||
-	    cl->q.stopped ||
+	if (r->more == NULL || (r->flags & REMOTE_ASKED) ||
 	    !evc__retry_next(&r->more->retry, r->more->retries, code,
 			     evc__backoff_random(now ^ r->id), &wait))
 		return false;
+	if (cl->q.failed || cl->q.stopped) {
+		evc__closures_finish(&cl->q, &r->closure);
+		evc__closure_cancelled(&cl->q, &r->closure);
+		return true;
+	}
 	r->more->retries++;
 	r->more->due_ns = evc__after(now, wait);
 	cl->count.retries++;

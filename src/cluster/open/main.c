@@ -265,7 +265,7 @@ end_worker(struct worker_process *p)
 }
 
 /* A function has ended the main thread.  The process would go on with its other
-   threads, and look alive: so they are ended here. */
+   threads, also those of the library, and look alive: so it ends here. */
 static void
 lose_main_thread(void *arg)
 {
@@ -276,11 +276,8 @@ lose_main_thread(void *arg)
 		return;
 	evc_log(p->coord, EVC_LOG_ERROR, NULL,
 		"a function has ended the thread of this worker");
-	(void)(evc_request_stop)(p->coord, EVC_ABORTED,
-				 "a function has ended its thread");
 	(void)evc_log_flush(p->coord, 1);
-	sync_shutdown(p->data, SHUT_RDWR);
-	evc__worker_control_end(p);
+	_exit(EXIT_FAILURE);
 }
 
 /* Not inlined: local variables must not stand beside a cleanup handler's. */
