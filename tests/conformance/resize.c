@@ -468,6 +468,7 @@ START_TEST(lost_thread_of_one)
 	UNTIL(worker(0).state == EVC_WORKER_GONE);
 	resize(1);
 	OK(code_of(r));
+	HAS(worker(0).text, "a function has ended its thread");
 	evc_remote_free(r);
 	OK(join());
 }

@@ -63,10 +63,11 @@ add_status(struct text *t, const struct process *w, enum reap l,
 		add_lease(t, w);
 }
 
-/* "worker 2 (pid 17) was killed by signal 11 (SIGSEGV); its last words: ..." */
+/* "worker 2 (pid 17) was killed by signal 11 (SIGSEGV); its last words: ..."
+   how: an end in good order needs no last words. */
 static void
 describe_end(const struct process *w, enum reap l, const siginfo_t *info,
-	     char *why)
+	     unsigned how, char *why)
 {
 	struct text t = evc__text_in(why, DEATH_SIZE);
 
@@ -77,7 +78,8 @@ describe_end(const struct process *w, enum reap l, const siginfo_t *info,
 		add_status(&t, w, l, info);
 	if (w->state == PROCESS_STARTING && w->why[0] == '\0')
 		evc__text_add(&t, " before it was up");
-	evc__process_words(w, &t);
+	if (how != EVC_ENGINE_LEFT)
+		evc__process_words(w, &t);
 }
 
 /* ---- gone ---- */
@@ -115,11 +117,11 @@ process_ended(struct process *w, enum reap l, const siginfo_t *info)
 
 	evc__link_read(&w->data, true);
 	evc__process_output_close(w);
-	describe_end(w, l, info, why);
-	evc__process_words_drop(w);
 	how = w->n_taken > 0 && !w->settled && !is_lease_over(p) ?
 		      EVC_ENGINE_DIED_RUNNING :
 		      how_idle(w, l, info);
+	describe_end(w, l, info, how, why);
+	evc__process_words_drop(w);
 	evc__process_deadline_stop(w);
 	ev_io_stop(p->ev, &w->end);
 	ev_timer_stop(p->ev, &w->ask);

@@ -251,9 +251,11 @@ vacate_seat(struct seat *s)
 	if (threads_inherited(e))
 		return;
 	evc_progress(NULL);
+	/* The text of a lost thread stays. */
 	e->sink->gone(e->core, s->index,
-		      sync_load_sc(&e->leaving) != 0 ? "it has ended" :
-						       "it has left",
+		      sync_load_sc(&s->lost) != SEAT_SOUND ? NULL :
+		      sync_load_sc(&e->leaving) != 0	   ? "it has ended" :
+							     "it has left",
 		      EVC_ENGINE_LEFT);
 	evc__seat_empty(s);
 }
