@@ -39,8 +39,21 @@ f_step(evc_exec *x, void *arg)
 	return evc_exec_variable_add(x, "sum", 1, NULL) < 0 ? EVC_INTERNAL : 0;
 }
 
+static atomic_int hangs, go_on;
+
+static evc_status
+f_hang(evc_exec *x, void *arg)
+{
+	(void)x;
+	(void)arg;
+	atomic_store(&hangs, 1);
+	UNTIL(atomic_load(&go_on));
+	return 0;
+}
+
 static const evc_function table[] = {
 	{ .name = "step", .fn = f_step },
+	{ .name = "hang", .fn = f_hang },
 };
 
 static evc_status
@@ -399,9 +412,77 @@ START_TEST(saves_come_one_after_the_other)
 }
 END_TEST
 
+/* Another cluster reads the file: has it that number? */
+static bool
+is_saved_with(int64_t late)
+{
+	const evc_cluster_config config = { .functions = table,
+					    .n_functions = 1 };
+	evc_cluster *mine = cl;
+	evc_coord *d = NULL;
+	bool yes;
+
+	OK(evc_new(NULL, NULL, &d));
+	OK(evc_cluster_open(d, "threads://1", &config, &cl));
+	OK(evc_cluster_restore(cl, path));
+	yes = number("late") == late;
+	end_coord_with(d, cl);
+	cl = mine;
+	return yes;
+}
+
+/* The last save is made when that function is given up, and later changes, which
+   no save would have, are refused. */
+START_TEST(a_function_that_hangs_does_not_keep_the_last_save)
+{
+	evc_cluster_config config = { .functions = table,
+				      .n_functions = sizeof(table) /
+						     sizeof(table[0]),
+				      .checkpoint = path,
+				      .checkpoint_every = INFINITY,
+				      .grace = 0.1 };
+	evc_value five;
+	double x = 1;
+	evc_elements e = { .doubles = &x, .n = 1 };
+
+	OK(evc_pack(&five, "i", 5));
+	make_coord();
+	OK(evc_cluster_open(c, "threads://2", &config, &cl));
+	run_steps(3);
+	OK(evc_vector_set(cl, "v", &e));
+	OK(evc_schedule(cl, "hang", NULL, NULL, NULL, NULL));
+	UNTIL(atomic_load(&hangs));
+	OK(evc_cluster_save(cl, NULL));
+	OK(evc_variable_add(cl, "late", 1, NULL));
+	evc_request_stop(c, 0, "enough");
+	UNTIL(evc_variable_add(cl, "sum", 0, NULL) == -EVC_CANCELLED);
+	HAS(evc_last_error(), "saved for the last time");
+	REFUSED(EVC_CANCELLED, evc_variable_set(cl, "sum", &five));
+	REFUSED(EVC_CANCELLED, evc_variable_compare_set(cl, "a", NULL, &five));
+	REFUSED(EVC_CANCELLED, evc_vector_set(cl, "v", &e));
+	REFUSED(EVC_CANCELLED, evc_vector_add(cl, "v", &e));
+	REFUSED(EVC_CANCELLED, evc_cluster_restore(cl, NULL));
+	OK(evc_vector_get(cl, "v", &e));
+	ck_assert_int_eq(number("sum"), 3);
+	/* By the looks of the file, while the function is still there. */
+	UNTIL(is_saved_with(1));
+	atomic_store(&go_on, 1);
+	ck_assert_int_eq(evc_cluster_close(cl), EVC_UNAVAILABLE);
+	OK(evc_join(c, NULL, NULL));
+	OK(evc_free(c));
+	evc_value_free(&five);
+	make_coord();
+	OK(evc_cluster_open(c, "threads://2", &config, &cl));
+	ck_assert_int_eq(number("late"), 1);
+	ck_assert_int_eq(number("sum"), 3);
+	end_coord_with(c, cl);
+}
+END_TEST
+
 API_MAIN_WITH("checkpoint", setup, folder_remove, a_restart_goes_on,
 	      a_kill_loses_no_step_and_counts_none_twice,
 	      it_is_saved_every_so_often_when_something_has_changed,
 	      what_cannot_be_saved_is_logged_and_tried_again, a_save_comes_back,
 	      a_damaged_file_changes_nothing, mistakes_are_refused,
-	      saves_come_one_after_the_other)
+	      saves_come_one_after_the_other,
+	      a_function_that_hangs_does_not_keep_the_last_save)

@@ -71,6 +71,16 @@ evc__checkpoint_describe(const evc_cluster *cl, uint64_t now, struct text *t)
 		evc__text_fmt(t, "checkpoint not saved for %.1f s: %s",
 			      evc__checkpoint_unsaved(cl, now),
 			      cl->checkpoint.text);
+	else if (evc__checkpoint_waits(cl))
+		evc__text_add(t, "the last checkpoint is not saved yet");
+}
+
+bool
+evc__checkpoint_waits(const evc_cluster *cl)
+{
+	return cl->stop.begun && cl->config.checkpoint != NULL &&
+	       cl->checkpoint.first == FIRST_NONE &&
+	       cl->checkpoint.last < LAST_SKIPPED;
 }
 
 /* if_changed: save only a new state. */
@@ -229,22 +239,36 @@ fail_scope(evc_cluster *cl, evc_status st)
 	(void)(evc_fail)(cl->scope, -st, 0, "checkpoint not saved: %s", why);
 }
 
-void
-evc__checkpoint_last(evc_cluster *cl)
+static void
+make_last(evc_cluster *cl)
 {
-	evc_status st = save_file(cl, cl->config.checkpoint, true);
+	evc_status st;
 
+	if (!cluster_asks(cl))
+		evc__variables_seal(&cl->vars);
+	st = save_file(cl, cl->config.checkpoint, true);
 	if (st < 0)
 		fail_scope(cl, st);
 }
 
-/* An engine that keeps the variables is asked when nothing runs any more,
-   before it leaves.  The wait for the engine and the disk has a thread. */
+void
+evc__checkpoint_last(evc_cluster *cl)
+{
+	bool made;
+
+	sync_lock(&cl->q.lock);
+	made = cl->checkpoint.last == LAST_OVER;
+	sync_unlock(&cl->q.lock);
+	if (!made)
+		make_last(cl);
+}
+
+/* The wait for the engine and the disk has a thread. */
 static void
-last_is_over(evc_cluster *cl)
+last_is_over(evc_cluster *cl, unsigned last)
 {
 	sync_lock(&cl->q.lock);
-	cl->checkpoint.last = LAST_OVER;
+	cl->checkpoint.last = last;
 	evc__leave_if_idle(cl);
 	evc__cluster_unlock(cl);
 }
@@ -253,8 +277,8 @@ static evc_status
 save_last(evc_coord *c, void *arg)
 {
 	(void)c;
-	evc__checkpoint_last(arg);
-	last_is_over(arg);
+	make_last(arg);
+	last_is_over(arg, LAST_OVER);
 	return 0;
 }
 
@@ -276,8 +300,9 @@ evc__checkpoint_turn(evc_cluster *cl)
 			      NULL);
 	if (st == 0)
 		return;
-	fail_scope(cl, st);
-	last_is_over(cl);
+	if (cluster_asks(cl))
+		fail_scope(cl, st);
+	last_is_over(cl, LAST_SKIPPED);
 }
 
 /* ---- by a call ---- */

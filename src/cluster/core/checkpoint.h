@@ -14,11 +14,14 @@ enum {
 	FIRST_FAILED /* the engine has refused them, for good */
 };
 
-/* checkpoint.last: this engine is asked for its variables before it leaves. */
+/* checkpoint.last: the save when the last function has ended or was given up,
+   before the engine leaves. */
 enum {
 	LAST_NONE,
 	LAST_WANTED, /* the next turn of the loop begins the save */
 	LAST_BEGUN,
+	LAST_SKIPPED, /* no loop, or no thread: the runner's join saves what is
+			 here */
 	LAST_OVER
 };
 
@@ -44,8 +47,10 @@ struct checkpoint {
 /* At open, before the engine: load, and start the looper that saves.  0, or
    refused. */
 evc_status evc__checkpoint_open(evc_cluster *cl);
-/* The last save, on the way to the end. */
+/* At the end of the scope: the last save, if it was not made. */
 void evc__checkpoint_last(evc_cluster *cl);
+/* Lock held: has the stop begun, and is the last save still to come? */
+bool evc__checkpoint_waits(const evc_cluster *cl);
 /* On the loop, lock not held: begin the last save that is wanted. */
 void evc__checkpoint_turn(evc_cluster *cl);
 /* Lock held: seconds without a save that succeeded; 0: the last save did. */

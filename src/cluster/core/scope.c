@@ -42,7 +42,8 @@ stop_cluster(void *arg)
 	evc__scope_adrift(cl);
 }
 
-/* The last save, on the cluster's loop thread or on another thread. */
+/* The last save, if it was not made before the engine left: on the cluster's
+   loop thread or on another thread. */
 static evc_status
 save_at_end(void *arg)
 {
@@ -50,7 +51,7 @@ save_at_end(void *arg)
 	return 0;
 }
 
-/* An engine that keeps the variables is asked before it leaves. */
+/* Variables that are here can be saved without a loop, too. */
 static bool
 saves_at_end(const evc_cluster *cl)
 {

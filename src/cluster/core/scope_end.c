@@ -322,7 +322,7 @@ void
 evc__scope_ended(evc_coord *scope, const evc_verdict *v, void *arg)
 {
 	evc_cluster *cl = arg;
-	bool late, mine;
+	bool late, mine, unsaved;
 
 	(void)scope;
 	sync_lock(&cl->q.lock);
@@ -331,7 +331,13 @@ evc__scope_ended(evc_coord *scope, const evc_verdict *v, void *arg)
 	late = mine && !cl->life.over &&
 	       (!cl->engine.closed || v->n_stragglers > 0);
 	cl->life.late |= late;
+	unsaved = late && evc__checkpoint_waits(cl);
 	sync_unlock(&cl->q.lock);
+	if (unsaved)
+		evc_log(cl->life.parent, EVC_LOG_ERROR, NULL,
+			"cluster %s: the last checkpoint was not saved, because "
+			"functions still ran",
+			cl->name);
 	if (late) {
 		free_if_late(cl);
 	} else if (mine) {

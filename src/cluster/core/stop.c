@@ -10,20 +10,20 @@
 
 /* ---- the engine leaves ---- */
 
-/* The engine may not leave before the last save of variables that it keeps. */
+/* The last save comes before the engine leaves: an engine may keep the
+   variables, and another one may never be left by a function that hangs. */
 static bool
 last_save_is_over(evc_cluster *cl)
 {
-	if (cl->config.checkpoint == NULL || !cluster_asks(cl) ||
-	    cl->checkpoint.first != FIRST_NONE)
+	if (cl->config.checkpoint == NULL || cl->checkpoint.first != FIRST_NONE)
 		return true;
 	if (cl->checkpoint.last == LAST_NONE) {
 		cl->checkpoint.last = LAST_WANTED;
 		/* Without a loop there is no answer. */
 		if (!evc__turn_ask(cl))
-			cl->checkpoint.last = LAST_OVER;
+			cl->checkpoint.last = LAST_SKIPPED;
 	}
-	return cl->checkpoint.last == LAST_OVER;
+	return cl->checkpoint.last >= LAST_SKIPPED;
 }
 
 void

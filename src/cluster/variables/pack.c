@@ -243,11 +243,11 @@ evc__variables_unpack(struct variables *v, const evc_value *value)
 
 	if (!evc__variables_init(&fresh))
 		return evc__variable_no_memory();
-	st = unpack_all(&fresh, value);
+	st = about_the_value(unpack_all(&fresh, value));
 	if (st == 0)
-		evc__variables_replace(v, &fresh);
+		st = evc__variables_replace(v, &fresh);
 	evc__variables_destroy(&fresh);
-	return about_the_value(st);
+	return st;
 }
 
 /* ---- back as a list ---- */

@@ -7,6 +7,8 @@
  */
 #include "cluster/variables/table.h"
 
+#include <evcoord.h>
+
 bool
 evc__variables_init(struct variables *v)
 {
@@ -70,17 +72,37 @@ evc__variable_remove_if_gone(struct variables *v, struct variable *x)
 /* ---- lock not held ---- */
 
 void
+evc__variables_seal(struct variables *v)
+{
+	sync_lock(&v->lock);
+	v->sealed = true;
+	sync_unlock(&v->lock);
+}
+
+evc_status
+evc__variables_refuse_sealed(void)
+{
+	return evc_refuse(-EVC_CANCELLED,
+			  "the cluster was stopped, and its variables are "
+			  "saved for the last time");
+}
+
+evc_status
 evc__variables_replace(struct variables *v, struct variables *by)
 {
-	struct table before;
+	struct table before = by->by_name;
+	bool sealed;
 
 	sync_lock(&v->lock);
-	before = v->by_name;
-	v->by_name = by->by_name;
-	v->finished = by->finished;
-	v->changes++;
+	sealed = v->sealed;
+	if (!sealed) {
+		by->by_name = v->by_name;
+		v->by_name = before;
+		v->finished = by->finished;
+		v->changes++;
+	}
 	sync_unlock(&v->lock);
-	by->by_name = before;
+	return sealed ? evc__variables_refuse_sealed() : 0;
 }
 
 void

@@ -308,6 +308,11 @@ evc__variable_do(struct variables *v, const evc_engine_update *u,
 	if (st < 0)
 		return st;
 	sync_lock(&v->lock);
+	if (v->sealed && u->op != EVC_VARIABLE_GET &&
+	    u->op != EVC_VARIABLE_VECTOR_GET) {
+		sync_unlock(&v->lock);
+		return evc__variables_refuse_sealed();
+	}
 	switch (u->op) {
 	case EVC_VARIABLE_ADD:
 		st = add_number(v, u->name, u->by, &h);

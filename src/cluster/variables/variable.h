@@ -24,6 +24,8 @@ struct variables {
 				      with their updates */
 	uint64_t changes;          /* lock: counts changes of all that is
 				      saved */
+	bool sealed;               /* lock: the last save has begun, and changes
+				      are refused */
 	/* Held during a save (core/checkpoint.c), so saves come one after the
 	   other.  The checkpoint has the changes up to `saved`. */
 	pthread_mutex_t saving;
@@ -79,9 +81,13 @@ void evc__variables_finished(struct variables *v, uint64_t n);
 uint64_t evc__variables_n_finished(struct variables *v);
 
 uint64_t evc__variables_n_changes(struct variables *v);
+/* From here on changes are refused. */
+void evc__variables_seal(struct variables *v);
+/* EVC_CANCELLED, refused: what changes after the last save is lost. */
+evc_status evc__variables_refuse_sealed(void);
 /* `by`, a private table, swaps its variables and its `finished` with those of
-   v. */
-void evc__variables_replace(struct variables *v, struct variables *by);
+   v. 0, or refused. */
+evc_status evc__variables_replace(struct variables *v, struct variables *by);
 
 /* Numbers compare as numbers, all other values by their bytes. */
 bool evc__value_is_equal(const evc_value *a, const evc_value *b);
