@@ -3,12 +3,14 @@
  * Reads /proc.  A thread of this process: its state, signals, system call and
  * stack pointer.  This program, this machine, and the processes.
  * Called by: the reports of observe; stack.c, before a signal is sent; symbol.c;
- * the engines "processes" and "redis", and the node.
+ * the engines "processes" and "redis", and the node; the paths of a cluster.
  * Locks: none.
  */
 #include "base/proc.h"
 
+#include <limits.h>
 #include <stddef.h>
+#include <unistd.h>
 
 #include "base/sync.h"
 #include "base/text.h"
@@ -314,6 +316,24 @@ bool
 evc__proc_program(char *path, size_t room)
 {
 	return target_of("/proc/self/exe", path, room);
+}
+
+char *
+evc__proc_path(const char *path)
+{
+	char here[PATH_MAX + 1], *whole;
+	size_t n = 0, size = strlen(path) + 1;
+
+	if (path[0] != '/' && getcwd(here, PATH_MAX) != NULL) {
+		n = strlen(here);
+		here[n++] = '/';
+	}
+	whole = sync_alloc(1, n + size);
+	if (whole != NULL) {
+		memcpy(whole, here, n);
+		memcpy(whole + n, path, size);
+	}
+	return whole;
 }
 
 void

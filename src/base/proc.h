@@ -3,7 +3,7 @@
  * /proc: a thread of this process, this program, this machine, and processes.
  *
  * Any thread may ask at any time, except in a signal handler; nothing is
- * allocated.  A field that cannot be read stays empty.
+ * allocated but by evc__proc_path.  A field that cannot be read stays empty.
  */
 #ifndef EVC_BASE_PROC_H
 #define EVC_BASE_PROC_H
@@ -38,6 +38,9 @@ size_t evc__proc_file(const char *path, char *buf, size_t room);
 /* The path of this program, with " (deleted)" behind the path of a file that is
    gone.  false: not known, and path is "". */
 bool evc__proc_program(char *path, size_t room);
+/* The path from the root, because the working folder may change later; for
+   sync_free.  NULL: no memory. */
+char *evc__proc_path(const char *path);
 /* The number of this start of the machine; "": not known. */
 void evc__proc_boot_id(char *buf, size_t room);
 /* The pid namespace of this process; 0: not known. */

@@ -412,6 +412,30 @@ START_TEST(saves_come_one_after_the_other)
 }
 END_TEST
 
+START_TEST(a_relative_path_stays_where_it_was)
+{
+	char whole[sizeof(path)];
+
+	snprintf(whole, sizeof(whole), "%s", path);
+	snprintf(path, sizeof(path), "%s", strrchr(whole, '/') + 1);
+	OK(chdir(folder));
+	begin(INFINITY);
+	run_steps(2);
+	OK(chdir("/"));
+	/* Not the checkpoint, in spite of the name. */
+	ck_assert_int_ne(evc_cluster_save(cl, "none/state"), 0);
+	OK(evc_cluster_save(cl, NULL));
+	run_steps(1);
+	end_coord_with(c, cl);
+	OK(access(whole, R_OK));
+	OK(chdir(folder));
+	begin(INFINITY);
+	ck_assert_int_eq(number("sum"), 3);
+	end_coord_with(c, cl);
+	ck_assert_int_eq(atomic_load(&n_warnings), 0);
+}
+END_TEST
+
 /* Another cluster reads the file: has it that number? */
 static bool
 is_saved_with(int64_t late)
@@ -485,4 +509,5 @@ API_MAIN_WITH("checkpoint", setup, folder_remove, a_restart_goes_on,
 	      what_cannot_be_saved_is_logged_and_tried_again, a_save_comes_back,
 	      a_damaged_file_changes_nothing, mistakes_are_refused,
 	      saves_come_one_after_the_other,
+	      a_relative_path_stays_where_it_was,
 	      a_function_that_hangs_does_not_keep_the_last_save)

@@ -12,11 +12,17 @@
 
 #include <math.h>
 
+#include "base/proc.h"
+
 static bool
 is_checkpoint(const evc_cluster *cl, const char *path)
 {
-	return cl->config.checkpoint != NULL &&
-	       strcmp(path, cl->config.checkpoint) == 0;
+	char *whole = cl->config.checkpoint != NULL ? evc__proc_path(path) :
+						      NULL;
+	bool yes = whole != NULL && strcmp(whole, cl->config.checkpoint) == 0;
+
+	sync_free(whole);
+	return yes;
 }
 
 /* 0, or refused: the engine has not got the variables of the checkpoint, so

@@ -8,6 +8,7 @@
  */
 #include "cluster/open/open.h"
 
+#include "base/proc.h"
 #include "cluster/core/cluster.h"
 
 /* atomic: counts the clusters of the process; no other data depends on it */
@@ -86,11 +87,11 @@ make_cluster(evc_coord *c, const char *uri, const evc_cluster_config *config)
 	cl->uri = copy_string(uri);
 	fine = cl->uri != NULL;
 	if (config->checkpoint != NULL) {
-		cl->config.checkpoint = copy_string(config->checkpoint);
+		cl->config.checkpoint = evc__proc_path(config->checkpoint);
 		fine = fine && cl->config.checkpoint != NULL;
 	}
 	if (config->watchdog_file != NULL) {
-		cl->config.watchdog_file = copy_string(config->watchdog_file);
+		cl->config.watchdog_file = evc__proc_path(config->watchdog_file);
 		fine = fine && cl->config.watchdog_file != NULL;
 	}
 	if (!fine || !evc__names_fork_watch() || !init_cluster(cl)) {

@@ -38,25 +38,6 @@ own_path(void)
 	return copy_of("/proc/self/exe");
 }
 
-/* An absolute path: the working folder may change later. */
-static char *
-path_of(const char *program)
-{
-	char here[PATH_MAX + 1], *path;
-	size_t n = 0;
-
-	if (program[0] != '/' && getcwd(here, PATH_MAX) != NULL) {
-		n = strlen(here);
-		here[n++] = '/';
-	}
-	path = sync_alloc(1, n + strlen(program) + 1);
-	if (path != NULL) {
-		memcpy(path, here, n);
-		strcpy(path + n, program);
-	}
-	return path;
-}
-
 /* 0, or refused at the open, instead of after worker_wait: the file cannot be
    executed. */
 static evc_status
@@ -122,7 +103,7 @@ evc__processes_program(struct processes *p, const char *const *options)
 				  "processes: the program has no name");
 	while (evc__uri_option(options, "arg", n) != NULL)
 		n++;
-	p->path = program != NULL ? path_of(program) : own_path();
+	p->path = program != NULL ? evc__proc_path(program) : own_path();
 	p->argv = sync_alloc(n + 2, sizeof *p->argv);
 	if (p->path == NULL || p->argv == NULL)
 		return no_memory();
