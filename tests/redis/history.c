@@ -516,6 +516,21 @@ START_TEST(a_lock_that_is_lost)
 }
 END_TEST
 
+/* Nothing is lost, and the text says so. */
+START_TEST(another_coordinator_came_and_went)
+{
+	on.lease = 2;
+	begin();
+	UNTIL(rs_number(&on.s, "EXISTS {t}:coord") == 1);
+	rs_do(&on.s, "INCRBY {t}:gen 5");
+	rs_do(&on.s, "DEL {t}:coord");
+	SAYS("another coordinator has had the namespace meanwhile", NULL, NULL);
+	ck_assert_int_eq(n_said("data is gone", NULL, NULL), 0);
+	goes_on();
+	on.lease = 0;
+}
+END_TEST
+
 START_TEST(a_policy_that_is_changed_later)
 {
 	begin();
@@ -586,5 +601,6 @@ RS_MAIN("redis/history", a_failover_and_back,
 	variables_of_a_former_run, a_variable_that_was_read,
 	variables_that_were_saved, none_were_saved,
 	a_coordinator_that_stood_still, a_lease_that_is_deleted,
-	a_lock_that_is_lost, a_policy_that_is_changed_later,
+	a_lock_that_is_lost, another_coordinator_came_and_went,
+	a_policy_that_is_changed_later,
 	memory_that_is_used_up, fresh)

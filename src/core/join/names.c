@@ -319,7 +319,7 @@ add_below(struct names *a, evc_coord *c)
 		evc__text_add(&t, "/");
 		add_own(a, s);
 		if (a->l->hooks && evc__scope_join_due(s, abs(a->l->not_of)))
-			add_alive(a, "", "ended", "", 1);
+			add_alive(a, "callback ", "ended", "", 1);
 		add_below(a, s);
 		a->path[len] = '\0';
 		sync_unlock(&s->lock);

@@ -285,6 +285,7 @@ static void
 on_generation(const redisReply *r, void *arg)
 {
 	struct redis_engine *e = arg;
+	const char *why = "the data is gone";
 
 	e->lock.asking = false;
 	if (r == NULL || r->type == REDIS_REPLY_ERROR ||
@@ -294,10 +295,12 @@ on_generation(const redisReply *r, void *arg)
 	if (r->type != REDIS_REPLY_STRING ||
 	    strcmp(r->str, e->lock.g_text) != 0)
 		e->lock.server_anew = true;
-	evc__redis_restart(e, e->lock.server_anew
-				      ? "the data is gone"
-				      : "the coordinator has lost its "
-					"lock");
+	if (!e->lock.server_anew)
+		why = "the coordinator has lost its lock";
+	else if (r->type == REDIS_REPLY_STRING &&
+		 strtoull(r->str, NULL, 10) > e->lock.g)
+		why = "another coordinator has had the namespace meanwhile";
+	evc__redis_restart(e, why);
 }
 
 static void
