@@ -446,8 +446,9 @@ enum {
 	EVC_FAILED_INPUT = 2,    /* a per-worker value could not be built */
 	EVC_FAILED_REMOTE = 3,   /* a remote among the arguments failed */
 	EVC_FAILED_WORKER = 4,   /* too many workers died with the function, or
-				    the function was given up, or the worker it
-				    was scheduled for was missing */
+				    the function was given up, or its deadline
+				    has passed, or the worker it was scheduled
+				    for was missing, or no worker knows it */
 	EVC_FAILED_CANCEL = 5,   /* the function was cancelled: by
 				    evc_remote_cancel, after the error of
 				    another function, by the stop, or with
@@ -461,7 +462,9 @@ typedef struct evc_remote_info {
 	unsigned kind;      /* EVC_FAILED_...; 0: no failure */
 	evc_status code;    /* the outcome */
 	unsigned attempts;  /* how often a worker has taken the function */
-	unsigned deaths;    /* workers that were lost with the function */
+	unsigned deaths;    /* workers that died while they ran the function;
+				without those that were ended for it, at its
+				deadline or at the end of a grace */
 	double took;        /* seconds from the schedule to the outcome */
 	char function[48];
 	char worker[48];    /* the worker that runs it, or ran it last; "" */
@@ -699,7 +702,8 @@ evc_per_worker_free(evc_per_worker *value);
  * calls, and evc_cluster_save and evc_cluster_restore, waits for an answer that
  * comes on the cluster's loop.  Such an engine adds these results:
  * -EVC_FAILED_PRECONDITION for a call on that loop; -EVC_CANCELLED once the
- * cluster has ended; -EVC_UNAVAILABLE when the engine is down, or cannot ask a
+ * cluster has ended, which other engines return for changes after the last save
+ * of config.checkpoint; -EVC_UNAVAILABLE when the engine is down, or cannot ask a
  * server for too long; -EVC_DATA_LOSS when the kept bytes are no value;
  * -EVC_RESOURCE_EXHAUSTED when the server refuses, and -EVC_INTERNAL for any
  * other error of the server, with the words of the server.
@@ -916,7 +920,9 @@ typedef struct evc_cluster_info {
 				    included; a run that was overtaken
 				    (n_conflicts) has no result */
 	uint64_t n_late;         /* results of attempts that were given up */
-	uint64_t n_lost;         /* attempts that ended with their worker */
+	uint64_t n_lost;         /* attempts that ended with their worker; those
+				    whose deadline had passed had failed
+				    before */
 	uint64_t n_retries;
 	uint64_t n_fetches;      /* remotes whose outcome was handed out */
 	uint64_t n_builds;       /* per-worker values built, on all workers */

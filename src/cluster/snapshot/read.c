@@ -61,7 +61,7 @@ read_body(int fd, const char *path, const unsigned char *head, uint64_t n,
 		return refuse_damaged(path, "its version is unknown");
 	if (head_number(head + LENGTH_AT, CRC_AT - LENGTH_AT) != n ||
 	    n >= SIZE_MAX / 2)
-		return refuse_damaged(path, "its length is another one");
+		return refuse_damaged(path, "it is not as long as it says");
 	bytes = sync_alloc(1, n > 0 ? (size_t)n : 1);
 	if (bytes == NULL)
 		return evc_refuse(-EVC_RESOURCE_EXHAUSTED, "no memory for %s",
