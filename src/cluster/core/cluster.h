@@ -130,4 +130,11 @@ cluster_asks(const evc_cluster *cl)
 	return (cl->engine.ops->caps & EVC_ENGINE_VARIABLES) != 0;
 }
 
+/* Functions may see the scope's stop before the cluster does. */
+static inline bool
+cluster_is_stopped(const evc_cluster *cl)
+{
+	return cl->stop.begun || evc_should_stop(cl->scope);
+}
+
 #endif

@@ -9,6 +9,9 @@
  */
 #include "cluster/core/cluster.h"
 
+#include "base/backoff.h"
+#include "cluster/core/retry.h"
+
 void
 evc__remote_reason(const evc_remote *r, const struct outcome *o,
 		   evc_reason *ret)
@@ -272,4 +275,64 @@ evc__closure_cancelled(struct closures *q, struct closure *c)
 		o.text = "another function has failed: reschedule";
 	}
 	evc__remote_settle(REMOTE_OF(c), &o);
+}
+
+/* ---- attempts ---- */
+
+/* The attempt has failed: a retry may follow.  Until then the function has not
+   failed; so after an error of another one, or the stop, it is cancelled as one
+   that waits for its retry. */
+static bool
+tries_again(evc_cluster *cl, evc_remote *r, evc_status code, uint64_t now)
+{
+	uint64_t wait;
+
+	if (r->more == NULL || (r->flags & REMOTE_ASKED) ||
+	    !evc__retry_next(&r->more->retry, r->more->retries, code,
+			     evc__backoff_random(now ^ r->id), &wait))
+		return false;
+	if (cl->q.failed || cl->q.stopped) {
+		evc__closures_finish(&cl->q, &r->closure);
+		evc__closure_cancelled(&cl->q, &r->closure);
+		return true;
+	}
+	r->more->retries++;
+	r->more->due_ns = evc__after(now, wait);
+	cl->count.retries++;
+	evc__closures_back(&cl->q, &r->closure, CLOSURE_HELD);
+	evc__turn_ask(cl);
+	return true;
+}
+
+/* Why a function was asked to stop. */
+static const char *
+why_asked(const evc_cluster *cl, const evc_remote *r)
+{
+	if (r->flags & REMOTE_ASKED)
+		return "it was asked to stop, by evc_remote_cancel";
+	if (cluster_is_stopped(cl))
+		return "it was asked to stop, as the cluster was";
+	return "it was asked to stop, because another function has failed: "
+	       "reschedule";
+}
+
+void
+evc__attempt_fails(evc_cluster *cl, evc_remote *r, evc_status code,
+		   unsigned kind, const char *text, bool asked, uint64_t now)
+{
+	struct outcome o = { .code = code, .kind = kind, .text = text };
+
+	if (tries_again(cl, r, code, now))
+		return;
+	/* A function that was asked to stop and says CANCELLED has obeyed. */
+	if (asked && code == EVC_CANCELLED) {
+		o.kind = EVC_FAILED_CANCEL;
+		if (text == NULL || text[0] == '\0')
+			o.text = why_asked(cl, r);
+		if (cluster_is_stopped(cl))
+			cl->stop.lost = true;
+	} else {
+		o.raise = !(r->flags & REMOTE_ASKED);
+	}
+	evc__taken_fails(r, &o);
 }

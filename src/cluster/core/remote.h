@@ -165,6 +165,11 @@ void evc__remote_settle(evc_remote *r, const struct outcome *o);
 void evc__waiting_fails(evc_remote *r, const struct outcome *o);
 /* A taken function, in no list, fails: o->code is not 0. */
 void evc__taken_fails(evc_remote *r, const struct outcome *o);
+/* An attempt of a taken function, in no list, has failed: a retry may follow.
+   asked: the function was asked to stop. */
+void evc__attempt_fails(struct evc_cluster *cl, evc_remote *r, evc_status code,
+			unsigned kind, const char *text, bool asked,
+			uint64_t now);
 /* The outcome of a function with the failed r among its arguments: the same
    error, never wrapped. */
 struct outcome evc__remote_passes(const evc_remote *r);

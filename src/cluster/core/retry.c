@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The policy of retries: is there one more, and after how long?
- * Called by: sink.c; cluster/open and cluster/calls for the check.
+ * Called by: outcome.c; cluster/open and cluster/calls for the check.
  * Locks: none.
  */
 #include "cluster/core/retry.h"

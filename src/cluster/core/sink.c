@@ -9,8 +9,6 @@
 
 #include <math.h>
 
-#include "base/backoff.h"
-#include "cluster/core/retry.h"
 
 #define CHUNK 64
 
@@ -160,13 +158,6 @@ note_late(evc_cluster *cl, struct cluster_worker *w, uint64_t n)
 		evc__worker_back(cl, w);
 }
 
-/* Functions may see the scope's stop before the cluster does. */
-static bool
-is_stopped(const evc_cluster *cl)
-{
-	return cl->stop.begun || evc_should_stop(cl->scope);
-}
-
 static void
 settle_cancelled(evc_cluster *cl, evc_remote *r, const char *text)
 {
@@ -174,55 +165,9 @@ settle_cancelled(evc_cluster *cl, evc_remote *r, const char *text)
 			     .kind = EVC_FAILED_CANCEL,
 			     .text = text };
 
-	if (is_stopped(cl))
+	if (cluster_is_stopped(cl))
 		cl->stop.lost = true;
 	evc__remote_settle(r, &o);
-}
-
-/* The attempt has failed: a retry may follow.  Until then the function has not
-   failed; so after an error of another one, or the stop, it is cancelled as one
-   that waits for its retry. */
-static bool
-tries_again(evc_cluster *cl, evc_remote *r, evc_status code, uint64_t now)
-{
-	uint64_t wait;
-
-	if (r->more == NULL || (r->flags & REMOTE_ASKED) ||
-	    !evc__retry_next(&r->more->retry, r->more->retries, code,
-			     evc__backoff_random(now ^ r->id), &wait))
-		return false;
-	if (cl->q.failed || cl->q.stopped) {
-		evc__closures_finish(&cl->q, &r->closure);
-		evc__closure_cancelled(&cl->q, &r->closure);
-		return true;
-	}
-	r->more->retries++;
-	r->more->due_ns = evc__after(now, wait);
-	cl->count.retries++;
-	evc__closures_back(&cl->q, &r->closure, CLOSURE_HELD);
-	evc__turn_ask(cl);
-	return true;
-}
-
-static void
-fail_or_retry(evc_cluster *cl, evc_remote *r, evc_status code, unsigned kind,
-	      const char *text, bool asked, uint64_t now)
-{
-	struct outcome o = { .code = code, .kind = kind, .text = text };
-
-	if (tries_again(cl, r, code, now))
-		return;
-	/* A function that was asked to stop and says CANCELLED has obeyed. */
-	if (asked && code == EVC_CANCELLED) {
-		o.kind = EVC_FAILED_CANCEL;
-		if (text == NULL || text[0] == '\0')
-			o.text = "it was asked to stop";
-		if (is_stopped(cl))
-			cl->stop.lost = true;
-	} else {
-		o.raise = !(r->flags & REMOTE_ASKED);
-	}
-	evc__taken_fails(r, &o);
 }
 
 /* The attempt counts for nothing, and begins again. */
@@ -291,7 +236,7 @@ finish_one(evc_cluster *cl, struct cluster_worker *w, evc_remote *r,
 	cl->count.executions++;
 	add_time(&cl->count.run_time, res->took);
 	if (code != 0) {
-		fail_or_retry(cl, r, code, kind, text, asked, now);
+		evc__attempt_fails(cl, r, code, kind, text, asked, now);
 		return;
 	}
 	o.value = *value;
@@ -410,7 +355,7 @@ note_overdue(void *core, unsigned worker, uint64_t n)
 		/* The fence comes first: the function still runs, so no error
 		   may be raised. */
 		evc__worker_fence(cl, w, text);
-		fail_or_retry(cl, r, EVC_DEADLINE_EXCEEDED, EVC_FAILED_WORKER,
+		evc__attempt_fails(cl, r, EVC_DEADLINE_EXCEEDED, EVC_FAILED_WORKER,
 			      text, false, w->moved_ns);
 	}
 	evc__tell(cl);
