@@ -703,8 +703,8 @@ evc_per_worker_free(evc_per_worker *value);
  * comes on the cluster's loop.  Such an engine adds these results:
  * -EVC_FAILED_PRECONDITION for a call on that loop; -EVC_CANCELLED once the
  * cluster has ended, which other engines return for changes after the last save
- * of config.checkpoint; -EVC_UNAVAILABLE when the engine is down, or cannot ask a
- * server for too long; -EVC_DATA_LOSS when the kept bytes are no value;
+ * of config.checkpoint; -EVC_UNAVAILABLE when the engine is down, or cannot ask
+ * a server for too long; -EVC_DATA_LOSS when the kept bytes are no value;
  * -EVC_RESOURCE_EXHAUSTED when the server refuses, and -EVC_INTERNAL for any
  * other error of the server, with the words of the server.
  */

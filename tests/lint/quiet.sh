@@ -27,6 +27,8 @@
 #	  sync_end_timer	started as a worker ends when the lease is over
 #				under which it was told to run: who goes on is
 #				not the only one any more that runs its function
+#	_exit			src/cluster/open/main.c: likewise, when a function
+#				has ended the thread of the worker
 . "$(dirname "$0")/common.sh"
 need src/core/join/run.c src/signals/signals.c
 
@@ -50,6 +52,7 @@ awk -F: '
 	$1 == "src/observe/log_ready.c" && word ~ /syslog[ \t]*\(|STDERR_FILENO/ { next }
 	$1 ~ /^src\/base\/sync_(fd|spawn)\.h$/ && word ~ /define sync_/ { next }
 	$1 == "src/base/reap.c" && word ~ /sync_pid(fd)?_signal[ \t]*\(/ { next }
+	$1 == "src/cluster/open/main.c" && word ~ /_exit[ \t]*\(/ { next }
 	$1 == "src/cluster/worker/control.c" && word ~ /sync_(end_timer|pid_signal)[ \t]*\(/ { next }
 	# A field or a function pointer of that name is no call of libc.
 	word ~ /(->|\.)(error|kill|raise|signal|warn)[ \t]*\(/ { next }

@@ -20,8 +20,8 @@ enum {
 	LAST_NONE,
 	LAST_WANTED, /* the next turn of the loop begins the save */
 	LAST_BEGUN,
-	LAST_SKIPPED, /* no loop, or no thread: the runner's join saves what is
-			 here */
+	LAST_SKIPPED, /* no loop, or no thread: the runner's join saves
+			 variables that are here */
 	LAST_OVER
 };
 

@@ -280,8 +280,8 @@ evc__closure_cancelled(struct closures *q, struct closure *c)
 /* ---- attempts ---- */
 
 /* The attempt has failed: a retry may follow.  Until then the function has not
-   failed; so after an error of another one, or the stop, it is cancelled as one
-   that waits for its retry. */
+   failed; so after the error of another function, or the stop, the function is
+   cancelled, as during the pause before a retry. */
 static bool
 tries_again(evc_cluster *cl, evc_remote *r, evc_status code, uint64_t now)
 {

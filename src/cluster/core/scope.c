@@ -42,8 +42,8 @@ stop_cluster(void *arg)
 	evc__scope_adrift(cl);
 }
 
-/* The last save, if it was not made before the engine left: on the cluster's
-   loop thread or on another thread. */
+/* The last save, unless made before the engine left: on the cluster's loop
+   thread or on another thread. */
 static evc_status
 save_at_end(void *arg)
 {

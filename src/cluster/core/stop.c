@@ -10,8 +10,8 @@
 
 /* ---- the engine leaves ---- */
 
-/* The last save comes before the engine leaves: an engine may keep the
-   variables, and another one may never be left by a function that hangs. */
+/* The last save comes before the engine leaves: some engines keep the variables,
+   and a function that hangs may never leave the others. */
 static bool
 last_save_is_over(evc_cluster *cl)
 {

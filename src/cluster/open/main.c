@@ -265,7 +265,7 @@ end_worker(struct worker_process *p)
 }
 
 /* A function has ended the main thread.  The process would go on with its other
-   threads, also those of the library, and look alive: so it ends here. */
+   threads, also those of the library, and look alive: so the process ends here. */
 static void
 lose_main_thread(void *arg)
 {

@@ -191,7 +191,7 @@ evc__is_thread(const struct evc__member *m)
 	return m->ops != NULL && m->ops->probe != NULL;
 }
 
-/* The coordinator whose stop is for m: its own scope, or c. */
+/* The coordinator with the stop for m: its own scope, or c. */
 static inline evc_coord *
 evc__heard_by(const struct evc__member *m)
 {
