@@ -182,6 +182,53 @@ START_TEST(and_closed_after_the_join)
 }
 END_TEST
 
+/* Variables that are in this process are saved without the loop. */
+START_TEST(with_a_checkpoint)
+{
+	char path[] = "/tmp/evcoord-loop-gone-XXXXXX";
+	evc_cluster_config config = { .checkpoint = path,
+				      .checkpoint_every = INFINITY };
+	evc_join_opts budget = { .grace = T_LIMIT };
+	evc_verdict v;
+	int i, st;
+
+	choose(_i, 1);
+	for (i = 0; i < 4; i++) {
+		close(mkstemp(path));
+		OK(remove(path));
+		on.address[0] = '\0';
+		begin_on_loop(_i, 1, &config);
+		TURN_UNTIL(numbers().n_up == 1);
+		if (!can(FINDS))
+			OK(evc_variable_add(on.cl, "n", 1, NULL));
+		if (i == 1)
+			OK(evc_request_stop(on.c, 0, "the test"));
+		if (i == 2)
+			evc_cluster_close(on.cl);
+		if (i == 3) {
+			OK(evc_request_stop(on.c, 0, "the test"));
+			ev_run(on.loop, EVRUN_NOWAIT);
+		}
+		destroy_loop();
+		if (i != 2)
+			evc_cluster_close(on.cl);
+		on.cl = NULL;
+		OK(evc_request_stop(on.c, 0, "the test"));
+		st = evc_join(on.c, &budget, &v);
+		ck_assert_uint_eq(v.n_stragglers, 0);
+		OK(evc_free(on.c));
+		on.c = NULL;
+		if (can(FINDS))
+			ck_assert(st == 0 || st == EVC_UNAVAILABLE);
+		else
+			OK(st);
+		if (!can(FINDS))
+			OK(remove(path));
+		strcpy(path + sizeof(path) - 7, "XXXXXX");
+	}
+}
+END_TEST
+
 static const evc_function functions[] = { COMMON_FUNCTIONS };
 
 CONFORMANCE_MAIN("loop_gone", functions, ROW(while_a_function_runs),
@@ -189,4 +236,4 @@ CONFORMANCE_MAIN("loop_gone", functions, ROW(while_a_function_runs),
 		 ROW(when_it_was_closed), ROW(when_it_has_turned_a_little),
 		 ROW(when_the_stop_was_asked_for),
 		 ROW(with_answers_that_are_due_there),
-		 ROW(and_closed_after_the_join))
+		 ROW(and_closed_after_the_join), ROW(with_a_checkpoint))

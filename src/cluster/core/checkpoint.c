@@ -279,6 +279,18 @@ last_is_over(evc_cluster *cl, unsigned last)
 	evc__cluster_unlock(cl);
 }
 
+void
+evc__checkpoint_skip(evc_cluster *cl)
+{
+	bool skip;
+
+	sync_lock(&cl->q.lock);
+	skip = cl->checkpoint.last == LAST_WANTED;
+	sync_unlock(&cl->q.lock);
+	if (skip)
+		last_is_over(cl, LAST_SKIPPED);
+}
+
 static evc_status
 save_last(evc_coord *c, void *arg)
 {

@@ -49,6 +49,8 @@ struct checkpoint {
 evc_status evc__checkpoint_open(evc_cluster *cl);
 /* At the end of the scope: the last save, if it was not made. */
 void evc__checkpoint_last(evc_cluster *cl);
+/* The loop is gone, lock not held: no turn begins the last save. */
+void evc__checkpoint_skip(evc_cluster *cl);
 /* Lock held: has the stop begun, and is the last save still to come? */
 bool evc__checkpoint_waits(const evc_cluster *cl);
 /* On the loop, lock not held: begin the last save that is wanted. */

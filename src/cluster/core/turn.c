@@ -288,6 +288,7 @@ on_turn_message(evc_message *m, evc_status why)
 	sync_add(&cl->turn.n_turns, 1);
 	if (why != 0) {
 		/* The loop is gone: answers come here. */
+		evc__checkpoint_skip(cl);
 		if (evc__turn_answers(cl))
 			evc__scope_adrift(cl);
 		return;
