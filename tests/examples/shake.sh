@@ -85,7 +85,7 @@ check "a death by the signal with a handler is a fault" fault_found status \
 	'killed by Terminated'
 
 # shellcheck disable=SC2016 # likewise
-early=(-t 0.05 -n 4 -k 1 sh -c 'echo >"$TMPDIR/file"; exec sleep 60')
+early=(-t 2 -n 4 -k 1 sh -c 'echo >"$TMPDIR/file"; exec sleep 60')
 shake "${early[@]}"
 check "a file that the default action leaves" fault_found left-file
 shake -i "${early[@]}"
