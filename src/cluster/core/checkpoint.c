@@ -14,15 +14,11 @@
 
 #include "base/proc.h"
 
+/* check_path() has found the name out. */
 static bool
 is_checkpoint(const evc_cluster *cl, const char *path)
 {
-	char *whole = cl->config.checkpoint != NULL ? evc__proc_path(path) :
-						      NULL;
-	bool yes = whole != NULL && strcmp(whole, cl->config.checkpoint) == 0;
-
-	sync_free(whole);
-	return yes;
+	return path == cl->config.checkpoint;
 }
 
 /* 0, or refused: the engine has not got the variables of the checkpoint, so
@@ -282,13 +278,12 @@ last_is_over(evc_cluster *cl, unsigned last)
 void
 evc__checkpoint_skip(evc_cluster *cl)
 {
-	bool skip;
-
 	sync_lock(&cl->q.lock);
-	skip = cl->checkpoint.last == LAST_WANTED;
-	sync_unlock(&cl->q.lock);
-	if (skip)
-		last_is_over(cl, LAST_SKIPPED);
+	if (cl->checkpoint.last == LAST_WANTED) {
+		cl->checkpoint.last = LAST_SKIPPED;
+		evc__leave_if_idle(cl);
+	}
+	evc__cluster_unlock(cl);
 }
 
 static evc_status
@@ -325,15 +320,35 @@ evc__checkpoint_turn(evc_cluster *cl)
 
 /* ---- by a call ---- */
 
+/* *path becomes config.checkpoint, if that file is meant. */
+static evc_status
+find_checkpoint(const evc_cluster *cl, const char **path)
+{
+	char *whole;
+
+	if (*path == NULL)
+		*path = cl->config.checkpoint;
+	if (cl->config.checkpoint == NULL || *path == cl->config.checkpoint)
+		return 0;
+	whole = evc__proc_path(*path);
+	if (whole == NULL)
+		return evc_refuse(-EVC_RESOURCE_EXHAUSTED, "no memory for %s",
+				  *path);
+	if (strcmp(whole, cl->config.checkpoint) == 0)
+		*path = cl->config.checkpoint;
+	sync_free(whole);
+	return 0;
+}
+
 static evc_status
 check_path(const evc_cluster *cl, const char **path)
 {
 	evc_status st = evc__cluster_check(cl);
 
+	if (st == 0)
+		st = find_checkpoint(cl, path);
 	if (st < 0)
 		return st;
-	if (*path == NULL)
-		*path = cl->config.checkpoint;
 	if (*path == NULL)
 		return evc_refuse(-EVC_INVALID_ARGUMENT,
 				  "there is no path, and the cluster has no "
