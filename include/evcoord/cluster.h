@@ -800,9 +800,9 @@ evc_vector_set(evc_cluster *cluster, const char *name,
  * Thread:    any.
  * Ownership: name and elements are copied.
  * Returns:   0; -EVC_INVALID_ARGUMENT, also for a number or a sum that is not
- *            finite, for a variable of another type, and for a place where the
- *            vector has no element; -EVC_OUT_OF_RANGE for
- *            some places that no vector can have; -EVC_RESOURCE_EXHAUSTED.
+ *            finite, for a variable that is missing or no vector, and for a
+ *            place where the vector has no element; -EVC_OUT_OF_RANGE for some
+ *            places that no vector can have; -EVC_RESOURCE_EXHAUSTED.
  * Since:     0.2
  */
 EVC_API evc_status

@@ -315,10 +315,9 @@ evc_exec_vector_set(evc_exec *x, const char *name,
  * Thread:    the function's.
  * Ownership: name and elements are copied.
  * Returns:   0; -EVC_INVALID_ARGUMENT, also for a number or a sum that is not
- *            finite, for a variable of another type, and for a place where the
- *            vector has no element;
- *            -EVC_OUT_OF_RANGE for some places beyond every vector; else as
- *            evc_exec_variable_set.
+ *            finite, for a variable that is missing or no vector, and for a
+ *            place where the vector has no element; -EVC_OUT_OF_RANGE for some
+ *            places beyond every vector; else as evc_exec_variable_set.
  * Since:     0.2
  */
 EVC_API evc_status

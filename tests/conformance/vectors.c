@@ -384,7 +384,16 @@ START_TEST(texts_name_the_element)
 	OK(evc_vector_add(on.cl, "v", &places));
 	REFUSED(EVC_INVALID_ARGUMENT, evc_vector_add(on.cl, "v", &places));
 	HAS(evc_last_error(), "the sum at element 1 is no finite number");
+	REFUSED(EVC_INVALID_ARGUMENT, evc_vector_add(on.cl, "none", &places));
+	HAS(evc_last_error(), "variable none is missing; a vector has to be set "
+			      "before elements are added");
+	OK(evc_variable_add(on.cl, "none", 1, NULL));
+	REFUSED(EVC_INVALID_ARGUMENT, evc_vector_add(on.cl, "none", &places));
+	HAS(evc_last_error(), "variable none is no vector");
 	/* By a function, at its end. */
+	fails_with("variable never is missing; a vector has to be set",
+		   SCHEDULE_WITH(&whole, "both", "[sUd]", "never", (uint64_t)0,
+				 1.0));
 	fails_with("there is no element 7 in a vector of 3",
 		   SCHEDULE_WITH(&whole, "both", "[sUd]", "v", (uint64_t)7,
 				 1.0));

@@ -89,17 +89,9 @@ evc__variable_missing(const char *name)
 }
 
 evc_status
-evc__variable_no_number(const char *name)
+evc__variable_wrong(const char *name, const char *is)
 {
-	return evc_refuse(-EVC_INVALID_ARGUMENT, "variable %s is no number",
-			  name);
-}
-
-evc_status
-evc__variable_no_vector(const char *name)
-{
-	return evc_refuse(-EVC_INVALID_ARGUMENT, "variable %s is no vector",
-			  name);
+	return evc_refuse(-EVC_INVALID_ARGUMENT, "variable %s %s", name, is);
 }
 
 evc_status
@@ -151,7 +143,7 @@ add_number(struct variables *v, const char *name, double by, struct held *ret)
 	if (st < 0)
 		return st;
 	if (is_there && !x->is.is_number)
-		return evc__variable_no_number(name);
+		return evc__variable_wrong(name, VARIABLE_NO_NUMBER);
 	st = evc__variable_sum(name, is_there ? x->is.number : 0, by, &d);
 	if (st < 0)
 		return st;
@@ -218,7 +210,10 @@ add_vector(struct variables *v, const evc_engine_update *u, struct held *ret)
 	if (st < 0)
 		return st;
 	if (!find_vector(v, u->name, &h.of, &to))
-		return evc__variable_no_vector(u->name);
+		return evc__variable_wrong(
+			u->name, h.of == NULL || h.of->is.size == 0 ?
+					 VARIABLE_NOT_SET :
+					 VARIABLE_NO_VECTOR);
 	h.elements = sync_alloc_bytes((size_t)h.patch.n * to.width + 1);
 	if (h.elements == NULL)
 		return evc__variable_no_memory();
@@ -247,7 +242,7 @@ get_vector(struct variables *v, const evc_engine_update *u, evc_value *ret)
 		return evc__patch_get(&p, &of, u->name, ret);
 	if (x == NULL || x->is.size == 0)
 		return evc__variable_missing(u->name);
-	return evc__variable_no_vector(u->name);
+	return evc__variable_wrong(u->name, VARIABLE_NO_VECTOR);
 }
 
 static void

@@ -105,7 +105,7 @@ add_noted(evc_exec *x, const char *name, double by, double *ret_now)
 
 	if (p != NULL && ((p->set && p->is.size > 0 && !p->is.is_number) ||
 			  p->adds != NULL))
-		return evc__variable_no_number(name);
+		return evc__variable_wrong(name, VARIABLE_NO_NUMBER);
 	if (p != NULL && p->set) {
 		st = evc__variable_sum(name, p->is.size > 0 ? p->is.number : 0,
 				       by, &d);
@@ -174,7 +174,7 @@ read_added(const evc_exec *x, const struct pending *p,
 	if (st < 0)
 		return st;
 	if (!evc__vector_look(ret, &of))
-		st = evc__variable_no_vector(p->at.text);
+		st = evc__variable_wrong(p->at.text, VARIABLE_NO_VECTOR);
 	for (a = p->adds; a != NULL && st == 0; a = a->next) {
 		st = evc__patch_read(&a->patch, true, &patch);
 		if (st == 0)

@@ -61,13 +61,13 @@ read_places(const evc_exec *x, const evc_engine_update *u, bool loose,
 		if (p->is.size == 0)
 			return evc__variable_missing(u->name);
 		if (!look_at_set(p, &of))
-			return evc__variable_no_vector(u->name);
+			return evc__variable_wrong(u->name, VARIABLE_NO_VECTOR);
 		st = evc__patch_read(&u->value, false, &places);
 		return st < 0 ? st :
 				evc__patch_get(&places, &of, u->name, ret);
 	}
 	if (p != NULL && p->added)
-		return evc__variable_no_vector(u->name);
+		return evc__variable_wrong(u->name, VARIABLE_NO_VECTOR);
 	st = evc__exec_ask(x, u, NULL, ret);
 	return x->transactional && !loose ? note_places(x, u, st, ret) : st;
 }
@@ -126,8 +126,10 @@ add_elements_noted(evc_exec *x, const char *name, const evc_value *patch)
 	struct patch by;
 	evc_status st;
 
+	if (p != NULL && p->set && p->is.size == 0)
+		return evc__variable_wrong(name, VARIABLE_NOT_SET);
 	if (p != NULL && (p->added || (p->set && !look_at_set(p, &to))))
-		return evc__variable_no_vector(name);
+		return evc__variable_wrong(name, VARIABLE_NO_VECTOR);
 	if (p != NULL && p->set) {
 		st = evc__patch_read(patch, true, &by);
 		return st < 0 ? st : evc__patch_add(&by, &to, name, NULL);

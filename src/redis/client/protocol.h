@@ -205,11 +205,12 @@ enum redis_script {
 	   the node's lease or coord, which has to have that value.  op 1 add
 	   (a: number as a text), 2 set (a), 3 get, 4 compare (a: expected) and
 	   set (b), 10 add to a vector (a: patch), 11 get elements of a vector
-	   (a: patch with their places).  The same asker and seq get the same answer.  A smaller seq,
-	   here and in SEND and REPLACE, is an error and does nothing.
+	   (a: patch with their places).  The same asker and seq get the same
+	   answer.  A smaller seq, here and in SEND and REPLACE, is an error and
+	   does nothing.
 	   ok ANSWER... | gone | fenced; each ANSWER is an array: ok VALUE
-	   (bytes, of 3 and 11 perhaps in several elements; of 1, 3 and 11) | none | other | number (no number) | vector
-	   (no vector) | place ELEMENT N (no such element in a vector of N) |
+	   (bytes, of 3 and 11 perhaps in several elements; of 1, 3 and 11) |
+	   none (of 3, 10, 11) | other | number (no number) | vector (no vector) | place ELEMENT N (no such element in a vector of N) |
 	   sum [ELEMENT] (it is not finite) | broken (chunks are missing) */
 	SCRIPT_VARIABLE,
 	/* A snapshot: KEYS gen coord var count pre seqs; ARGV G id do n count.

@@ -92,6 +92,9 @@
 	"    return string.format(': there is no element %d in a vector of %d', " \
 	"      place, n) " \
 	"  end " \
+	"  if is == 'none' then " \
+	"    return ' is missing; a vector has to be set before elements are added' " \
+	"  end " \
 	"  return is == 'vector' and ' is no vector' " \
 	"    or is == 'broken' and ' is damaged' " \
 	"    or string.format(': the sum at element %d is no finite number', place) " \
@@ -138,6 +141,7 @@
 	"local function vector_add(get, set, name, text) " \
 	"  local width, n = vector_of(get(name)) " \
 	"  local kind, by, m, from, at = patch_of(text) " \
+	"  if get(name) == '' then return 'none' end " \
 	"  if not width then return 'vector' end " \
 	"  if kind == 0 and from + m > n and m > 0 then " \
 	"    return 'place', from + m - 1, n " \
