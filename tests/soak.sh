@@ -67,7 +67,7 @@ missing() {
 
 export VERBOSE=1
 longer="EVC_STRESS_SECONDS=$seconds EVC_CHAOS_SECONDS=$seconds
-	EVC_FUZZ_SECONDS=$seconds EVC_STOPS=50 EVC_SHAKE_MOMENTS=200
+	EVC_FUZZ_SECONDS=$seconds EVC_STOPS=50 EVC_SHAKE_MOMENTS=200 EVC_STEPS=20000
 	EVC_CXX=all EVC_WHOLE=yes EVC_TEST_LIMIT=$((900 + 6 * seconds))"
 # shellcheck disable=SC2086 # a list of words
 {

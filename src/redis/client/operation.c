@@ -159,7 +159,9 @@ evc__operation_read(const evc_engine_update *u, const redisReply *r,
 		    evc_engine_answer *ret, void **ret_memory)
 {
 	evc_value v = { NULL, 0 };
+	const char *before;
 	int64_t place, n;
+	size_t size;
 	evc_status st;
 
 	*ret_memory = NULL;
@@ -179,11 +181,16 @@ evc__operation_read(const evc_engine_update *u, const redisReply *r,
 	if (evc__reply_is(r, "number") || evc__reply_is(r, "vector"))
 		return evc_refuse(-EVC_INVALID_ARGUMENT, "variable %s is no %s",
 				  u->name, evc__reply_word(r));
-	if (evc__reply_is(r, "sum") && !evc__reply_number(r, 1, &place))
+	if (evc__reply_is(r, "sum") && u->op == EVC_VARIABLE_ADD) {
+		before = evc__reply_bytes(r, 1, &size);
 		return evc_refuse(-EVC_INVALID_ARGUMENT,
-				  "variable %s: a sum is no finite number",
-				  u->name);
-	if (evc__reply_is(r, "sum"))
+				  "variable %s: the sum of %g and %g is no "
+				  "finite number",
+				  u->name,
+				  before != NULL ? strtod(before, NULL) : 0,
+				  u->by);
+	}
+	if (evc__reply_is(r, "sum") && evc__reply_number(r, 1, &place))
 		return evc_refuse(-EVC_INVALID_ARGUMENT,
 				  "variable %s: the sum at element %" PRId64
 				  " is no finite number",

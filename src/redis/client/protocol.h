@@ -210,8 +210,10 @@ enum redis_script {
 	   does nothing.
 	   ok ANSWER... | gone | fenced; each ANSWER is an array: ok VALUE
 	   (bytes, of 3 and 11 perhaps in several elements; of 1, 3 and 11) |
-	   none (of 3, 10, 11) | other | number (no number) | vector (no vector) | place ELEMENT N (no such element in a vector of N) |
-	   sum [ELEMENT] (it is not finite) | broken (chunks are missing) */
+	   none (of 3, 10, 11) | other | number (no number) | vector (no
+	   vector) | place ELEMENT N (no such element in a vector of N) | sum IS
+	   (of 1) and sum ELEMENT (of 10): the sum with IS, or of ELEMENT, is not
+	   finite | broken (chunks are missing) */
 	SCRIPT_VARIABLE,
 	/* A snapshot: KEYS gen coord var count pre seqs; ARGV G id do n count.
 	   counts: the numbers alone.  begin: set the mark "G n", and read some

@@ -146,6 +146,14 @@
 	"  if kind == 0 and from + m > n and m > 0 then " \
 	"    return 'place', from + m - 1, n " \
 	"  end " \
+	/* A wrong place counts before each sum. */ \
+	"  if kind == 1 and m > 0 " \
+	"    and struct.unpack('<I4', text, 9 + 4 * m) >= n then " \
+	"    for k = 0, m - 1 do " \
+	"      local place = struct.unpack('<I4', text, 13 + 4 * k) " \
+	"      if place >= n then return 'place', place, n end " \
+	"    end " \
+	"  end " \
 	"  local one, a = width == 8 and '<d' or '<f', by == 8 and '<d' or '<f' " \
 	"  local eight, a8 = '<' .. string.rep(string.sub(one, 2), 8), " \
 	"    '<' .. string.rep(string.sub(a, 2), 8) " \
@@ -161,7 +169,6 @@
 	"  while k < m do " \
 	"    local place = kind == 0 and from + k " \
 	"      or (struct.unpack('<I4', text, 13 + 4 * k)) " \
-	"    if place >= n then return 'place', place, n end " \
 	"    local c = math.floor(place / per) " \
 	"    if c ~= i then " \
 	"      finish() " \

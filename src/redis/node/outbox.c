@@ -307,11 +307,13 @@ fail_one(struct event_batch *batch, const struct deal *d, const char *why)
 	const struct local_worker then = { .index = d->worker,
 					   .number = d->number };
 	struct bytes *b = evc__node_tell(s, &then);
+	evc_status code = why[0] == '!' ? EVC_DATA_LOSS : EVC_INVALID_ARGUMENT;
 
-	if (b != NULL &&
-	    !(why[0] == '\0' ? put_conflict(b, d) :
-	      why[0] == '!'  ? put_failed(b, d, EVC_DATA_LOSS, why + 1) :
-			       put_failed(b, d, EVC_INVALID_ARGUMENT, why)))
+	/* Names of variables may have any bytes, and the text is one line. */
+	(void)evc_refuse(-code, "%s", why[0] == '!' ? why + 1 : why);
+	if (b != NULL && !(why[0] == '\0' ?
+				   put_conflict(b, d) :
+				   put_failed(b, d, code, evc_last_error())))
 		evc__node_no_memory(s);
 }
 

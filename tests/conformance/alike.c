@@ -1,0 +1,567 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The same calls have the same answers on each engine: random calls with
+ * variables, by the program and by functions, are made to a cluster of the engine
+ * and to one of threads://, and what each cluster says is compared: statuses, texts,
+ * values, outcomes.  Each cluster has one worker, so that all has one order.
+ *
+ * EVC_SEED: the first random number.  EVC_STEPS: so many steps.
+ */
+#include "functions.h"
+
+#include <float.h>
+#include <limits.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static uint64_t
+draw(uint64_t *random, uint64_t below)
+{
+	*random ^= *random << 13;
+	*random ^= *random >> 7;
+	*random ^= *random << 17;
+	return *random % below;
+}
+
+/* ---- who says what ---- */
+
+struct tale {
+	char *text;
+	size_t len, size;
+};
+
+static void
+tell(struct tale *t, const char *fmt, ...)
+{
+	va_list ap;
+	int n;
+
+	if (t->size - t->len < 1024) {
+		t->size = t->size * 2 + 4096;
+		t->text = realloc(t->text, t->size);
+		if (t->text == NULL)
+			abort();
+	}
+	va_start(ap, fmt);
+	n = vsnprintf(t->text + t->len, 1000, fmt, ap);
+	va_end(ap);
+	t->len += n > 999 ? 999 : (size_t)n;
+}
+
+static void
+tell_bytes(struct tale *t, const void *data, size_t size)
+{
+	const unsigned char *p = data;
+	uint64_t sum = 14695981039346656037u;
+	size_t i;
+
+	for (i = 0; i < size; i++)
+		sum = (sum ^ p[i]) * 1099511628211u;
+	tell(t, " %zu bytes, %llx:", size, (unsigned long long)sum);
+	for (i = 0; i < size && i < 24; i++)
+		tell(t, " %02x", p[i]);
+	tell(t, "\n");
+}
+
+static void
+tell_status(struct tale *t, evc_status st)
+{
+	tell(t, " -> %d%s%s\n", st, st < 0 ? " " : "",
+	     st < 0 ? evc_last_error() : "");
+}
+
+/* ---- one call ---- */
+
+/* The side that calls: the program, or a function. */
+struct side {
+	evc_cluster *cl;
+	evc_exec *x;
+};
+
+enum { SOME = 300, LONG = 100000 };
+
+static const char *
+draw_name(uint64_t *random)
+{
+	static const char *const names[] = { "a", "b",          "v",    "w",
+					     "a", "b",          "v",    "w",
+					     "",  "two\nlines", "\xff", "\1\1",
+					     "*" };
+	static char longer[600];
+
+	if (draw(random, 40) == 0) {
+		memset(longer, 'n', sizeof(longer));
+		longer[draw(random, 2) ? 255 : 500] = '\0';
+		return longer;
+	}
+	return names[draw(random, draw(random, 8) ? 8 : 13)];
+}
+
+static double
+draw_number(uint64_t *random)
+{
+	static const double usual[] = { 0, 1, -1, 0.5, 3, 1e10 };
+	static const double rare[] = { -0.0,
+				       0.1,
+				       1e-320,
+				       DBL_MAX,
+				       -DBL_MAX,
+				       NAN,
+				       INFINITY,
+				       -INFINITY,
+				       9007199254740993.0,
+				       1e300,
+				       FLT_MAX,
+				       1e-40,
+				       123456789012345678.0 };
+
+	return draw(random, 5)
+		       ? usual[draw(random, 6)]
+		       : rare[draw(random, sizeof(rare) / sizeof(rare[0]))];
+}
+
+struct drawn_elements {
+	evc_elements e;
+	double doubles[SOME];
+	float floats[SOME];
+	uint32_t at[SOME];
+};
+
+static void
+draw_elements(uint64_t *random, bool places, struct drawn_elements *ret)
+{
+	bool wide = draw(random, 2) > 0;
+	size_t i;
+
+	memset(&ret->e, 0, sizeof(ret->e));
+	ret->e.n = draw(random, draw(random, 3) ? 12 : SOME);
+	for (i = 0; i < ret->e.n; i++) {
+		double d = draw_number(random);
+
+		ret->doubles[i] = draw(random, 9) ? 1 : d;
+		ret->floats[i] =
+			ret->doubles[i] > -FLT_MAX && ret->doubles[i] < FLT_MAX
+				? (float)ret->doubles[i]
+				: 2;
+		ret->at[i] = (uint32_t)draw(random, draw(random, 20) ? 8 : 400);
+	}
+	if (wide)
+		ret->e.doubles = ret->doubles;
+	else
+		ret->e.floats = ret->floats;
+	if (!places)
+		return;
+	if (draw(random, 2))
+		ret->e.at = ret->at;
+	else if (draw(random, 2))
+		ret->e.from = draw(random, draw(random, 20) ? 6 : 300);
+}
+
+static void
+tell_elements(struct tale *t, const struct drawn_elements *d)
+{
+	if (d->e.doubles != NULL)
+		tell_bytes(t, d->doubles, d->e.n * sizeof(double));
+	else
+		tell_bytes(t, d->floats, d->e.n * sizeof(float));
+}
+
+/* Perhaps no value at all, perhaps one that is damaged. */
+static evc_value
+draw_value(uint64_t *random, bool *ret_owned)
+{
+	static struct drawn_elements d;
+	/* Numbers in other spellings, nil, and what is no value. */
+	static const struct {
+		unsigned char bytes[10];
+		unsigned size;
+	} rare[] = {
+		{ { 0xc1 }, 1 },
+		{ { 0x92, 1 }, 2 },
+		{ { 1, 2 }, 2 },
+		{ { 0xa3, 'a', 'b' }, 3 },
+		{ { 0xc0 }, 1 },
+		{ { 0xc3 }, 1 },
+		{ { 0xd0, 1 }, 2 },
+		{ { 0xcc, 1 }, 2 },
+		{ { 0xd3, 0, 0, 0, 0, 0, 0, 0, 1 }, 9 },
+		{ { 0xcf, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff }, 9 },
+		{ { 0xd3, 0x80 }, 9 },
+		{ { 0xca, 0x3f, 0x80 }, 5 },
+		{ { 0xca, 0x7f, 0xc0 }, 5 },
+		{ { 0xcb, 0x80 }, 9 },
+		{ { 0xd4, 5, 1 }, 3 },
+		{ { 0xc7, 0, 0x47 }, 3 },
+		{ { 0xc7, 3, 0x47, 1, 2, 3 }, 6 },
+		{ { 0xc7, 5, 0x57, 8, 0, 0, 0, 9 }, 8 },
+		{ { 0x82, 0xa1, 'a', 1, 0xa1, 'a', 2 }, 7 },
+	};
+	static char letters[LONG];
+	evc_value v = { NULL, 0 };
+	size_t i;
+
+	*ret_owned = true;
+	switch (draw(random, 12)) {
+	case 0:
+		(void)evc_pack(&v, "I", (int64_t)draw(random, 1000) - 500);
+		break;
+	case 1:
+	case 2:
+	case 3:
+		(void)evc_pack(&v, "d", draw_number(random));
+		break;
+	case 4:
+		(void)evc_pack(&v, "s", "a text");
+		break;
+	case 5:
+		(void)evc_pack(&v, "[is[d]]", 1, "two", 3.0);
+		break;
+	case 6:
+	case 7:
+		draw_elements(random, false, &d);
+		(void)evc_pack(&v, "E", &d.e);
+		break;
+	case 8:
+		i = draw(random, sizeof(rare) / sizeof(rare[0]));
+		*ret_owned = false;
+		v = (evc_value){ rare[i].bytes, rare[i].size };
+		break;
+	case 9:
+		*ret_owned = false;
+		break;
+	case 10:
+		memset(letters, 'x', sizeof(letters));
+		letters[draw(random, LONG)] = '\0';
+		(void)evc_pack(&v, "s", letters);
+		break;
+	default:
+		(void)evc_pack(&v, "I", (int64_t)draw(random, 3));
+	}
+	return v;
+}
+
+static void
+do_value(const struct side *s, uint64_t *random, struct tale *t)
+{
+	const char *name = draw_name(random);
+	evc_value v = { NULL, 0 }, expected = { NULL, 0 };
+	bool owned, owned_too = false;
+	evc_status st;
+
+	v = draw_value(random, &owned);
+	if (draw(random, 3) > 0) {
+		tell(t, "set %.9s", name);
+		st = s->cl != NULL ? evc_variable_set(s->cl, name, &v)
+				   : evc_exec_variable_set(s->x, name, &v);
+	} else {
+		uint64_t again = *random;
+
+		/* What is there, or something else. */
+		owned_too = draw(random, 2) > 0;
+		if (owned_too)
+			(void)(s->cl != NULL ? evc_variable_get(s->cl, name,
+								&expected)
+					     : evc_exec_variable_get(
+						       s->x, name, &expected));
+		else
+			expected = draw_value(&again, &owned_too);
+		tell(t, "compare_set %.9s", name);
+		st = s->cl != NULL
+			     ? evc_variable_compare_set(
+				       s->cl, name,
+				       expected.size > 0 ? &expected : NULL, &v)
+			     : evc_exec_variable_compare_set(
+				       s->x, name,
+				       expected.size > 0 ? &expected : NULL,
+				       &v);
+	}
+	tell_status(t, st);
+	if (owned)
+		evc_value_free(&v);
+	if (owned_too)
+		evc_value_free(&expected);
+}
+
+static void
+do_get(const struct side *s, uint64_t *random, struct tale *t)
+{
+	const char *name = draw_name(random);
+	bool loose = draw(random, 4) == 0;
+	evc_value v = { NULL, 0 };
+	evc_status st;
+
+	tell(t, "get %.9s", name);
+	if (s->cl != NULL)
+		st = evc_variable_get(s->cl, name, &v);
+	else
+		st = loose ? evc_exec_variable_get_loose(s->x, name, &v)
+			   : evc_exec_variable_get(s->x, name, &v);
+	tell_status(t, st);
+	if (st == 0)
+		tell_bytes(t, v.data, v.size);
+	evc_value_free(&v);
+}
+
+static void
+do_number(const struct side *s, uint64_t *random, struct tale *t)
+{
+	const char *name = draw_name(random);
+	double by = draw_number(random), now = 42;
+	evc_status st;
+
+	if (draw(random, 3) > 0) {
+		double *to = draw(random, 2) ? &now : NULL;
+
+		tell(t, "add %.9s %a%s", name, by, to != NULL ? " now" : "");
+		st = s->cl != NULL ? evc_variable_add(s->cl, name, by, to)
+				   : evc_exec_variable_add(s->x, name, by, to);
+	} else {
+		tell(t, "number %.9s", name);
+		st = s->cl != NULL ? evc_variable_number(s->cl, name, &now)
+				   : evc_exec_variable_number(s->x, name, &now);
+	}
+	tell_status(t, st);
+	if (st == 0)
+		tell(t, " now %a\n", now);
+}
+
+static void
+do_vector(const struct side *s, uint64_t *random, struct tale *t)
+{
+	static struct drawn_elements d;
+	const char *name = draw_name(random);
+	size_t n = 0;
+	evc_status st;
+
+	switch (draw(random, 6)) {
+	case 0:
+		draw_elements(random, draw(random, 9) == 0, &d);
+		tell(t, "vector set %.9s", name);
+		st = s->cl != NULL ? evc_vector_set(s->cl, name, &d.e)
+				   : evc_exec_vector_set(s->x, name, &d.e);
+		break;
+	case 1:
+		tell(t, "vector size %.9s", name);
+		st = s->cl != NULL ? evc_vector_size(s->cl, name, &n)
+				   : evc_exec_vector_size(s->x, name, &n);
+		tell(t, " %zu", n);
+		break;
+	case 2:
+	case 3:
+		draw_elements(random, true, &d);
+		tell(t, "vector add %.9s %zu from %zu%s", name, d.e.n, d.e.from,
+		     d.e.at != NULL ? " at" : "");
+		st = s->cl != NULL ? evc_vector_add(s->cl, name, &d.e)
+				   : evc_exec_vector_add(s->x, name, &d.e);
+		break;
+	default:
+		draw_elements(random, true, &d);
+		tell(t, "vector get %.9s %zu from %zu%s", name, d.e.n, d.e.from,
+		     d.e.at != NULL ? " at" : "");
+		if (s->cl != NULL)
+			st = evc_vector_get(s->cl, name, &d.e);
+		else
+			st = draw(random, 3) == 0
+				     ? evc_exec_vector_get_loose(s->x, name,
+								 &d.e)
+				     : evc_exec_vector_get(s->x, name, &d.e);
+		tell_elements(t, &d);
+	}
+	tell_status(t, st);
+}
+
+static void
+do_one(const struct side *s, uint64_t *random, struct tale *t)
+{
+	switch (draw(random, 8)) {
+	case 0:
+	case 1:
+		do_value(s, random, t);
+		break;
+	case 2:
+		do_get(s, random, t);
+		break;
+	case 3:
+	case 4:
+		do_number(s, random, t);
+		break;
+	default:
+		do_vector(s, random, t);
+	}
+}
+
+/* ---- functions ---- */
+
+/* [random, n, code]: n calls; -> what they said; or fails with the code */
+static evc_status
+fn_calls(evc_exec *x, void *arg)
+{
+	struct side s = { .x = x };
+	struct tale t = { NULL, 0, 0 };
+	uint64_t random;
+	unsigned n, i;
+	double none;
+	evc_status st;
+	int code;
+
+	(void)arg;
+	if (evc_exec_unpack(x, "[Uui]", &random, &n, &code) < 0)
+		return evc_exec_fail(x, EVC_INTERNAL, "%s", evc_last_error());
+	tell(&t, "calls\n");
+	for (i = 0; i < n; i++) {
+		uint64_t r = random + i * 1000003;
+
+		draw(&r, 2);
+		draw(&r, 2);
+		do_one(&s, &r, &t);
+		/* An impossible addition may take others with it that are under
+		   way. */
+		(void)evc_exec_variable_number(x, "none", &none);
+	}
+	st = code > 0 ? evc_exec_fail(x, code, "%s", t.text)
+		      : evc_exec_return(x, "s", t.text);
+	free(t.text);
+	return st;
+}
+
+static void
+do_function(evc_cluster *cl, uint64_t random, struct tale *t)
+{
+	evc_schedule_opts o = { 0 };
+	evc_remote *r = NULL;
+	evc_value v = { NULL, 0 };
+	evc_remote_info i;
+	unsigned n = (unsigned)draw(&random, 6);
+	static char said[1 << 20];
+	const char *p;
+	char text[4096];
+	evc_status st;
+
+	if (draw(&random, 3) > 0)
+		o.flags = EVC_TRANSACTIONAL;
+	st = evc_schedule_pack(cl, "calls", &o, &r, "[Uui]", random, n,
+			       draw(&random, 12) == 0 ? 7 : 0);
+	tell(t, "function%s", o.flags ? ", transactional" : "");
+	tell_status(t, st);
+	if (st < 0)
+		return;
+	st = evc_remote_fetch(r, T_LIMIT, &v);
+	OK(evc_remote_get(r, &i));
+	if (evc_remote_text(r, text, sizeof(text)) == 0)
+		text[0] = '\0';
+	tell(t, " fetch %d, state %d, code %d, attempts %u: %.900s", st,
+	     (int)i.state, (int)i.code, i.attempts, i.text);
+	tell(t, "%.900s", text);
+	tell(t, "\n");
+	if (st == 0) {
+		OK(evc_unpack(&v, "s", said, sizeof(said)));
+		for (p = said; *p != '\0'; p += strnlen(p, 900))
+			tell(t, "%.900s", p);
+	}
+	evc_remote_free(r);
+	tell(t, "join %d\n", evc_cluster_join(cl, T_LIMIT));
+}
+
+/* ---- all of it ---- */
+
+static char dir[] = "/tmp/evcoord-alike-XXXXXX";
+
+static bool
+tell_variable(const char *name, const evc_value *value, void *arg)
+{
+	tell(arg, "is %.300s", name);
+	tell_bytes(arg, value->data, value->size);
+	return true;
+}
+
+/* Each saves what the other one restores. */
+static void
+do_checkpoint(evc_cluster *cl, uint64_t random, struct tale *t)
+{
+	char path[PATH_MAX];
+	bool mine = cl == on.cl, saves = draw(&random, 2) > 0;
+
+	snprintf(path, sizeof(path), "%s/%s", dir,
+		 mine == saves ? "mine" : "other");
+	if (saves)
+		tell(t, "save %d\n", evc_cluster_save(cl, path));
+	else
+		tell(t, "restore %d\n", evc_cluster_restore(cl, path));
+}
+
+static void
+do_step(evc_cluster *cl, uint64_t random, struct tale *t)
+{
+	struct side s = { .cl = cl };
+
+	draw(&random, 2);
+	draw(&random, 2);
+	if (draw(&random, 30) == 0)
+		do_checkpoint(cl, random, t);
+	else if (draw(&random, 2))
+		do_function(cl, random, t);
+	else
+		do_one(&s, &random, t);
+	if (draw(&random, 20) == 0) {
+		OK(evc_variable_each(cl, tell_variable, t));
+		tell(t, "finished %llu\n",
+		     (unsigned long long)evc_cluster_finished(cl));
+	}
+}
+
+static void
+remove_files(void)
+{
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/mine", dir);
+	(void)unlink(path);
+	snprintf(path, sizeof(path), "%s/other", dir);
+	(void)unlink(path);
+	OK(rmdir(dir));
+}
+
+START_TEST(the_same_calls_have_the_same_answers)
+{
+	uint64_t seed = (uint64_t)from_environment("EVC_SEED", 1) << 20, random;
+	int n = from_environment("EVC_STEPS", 400), i;
+	evc_cluster *other = NULL;
+	struct tale a = { NULL, 0, 0 }, b = { NULL, 0, 0 };
+	size_t same, line = 0;
+
+	ck_assert_ptr_nonnull(mkdtemp(dir));
+	begin(_i, 1);
+	OK(evc_cluster_open(on.c, "threads://1",
+			    &(evc_cluster_config){ .functions = table,
+						   .n_functions = n_table },
+			    &other));
+	for (i = 0; i < n; i++) {
+		random = seed + (uint64_t)i * 7919 + 1;
+		a.len = b.len = 0;
+		tell(&a, "step %d\n", i);
+		tell(&b, "step %d\n", i);
+		do_step(on.cl, random, &a);
+		do_step(other, random, &b);
+		for (same = 0;
+		     a.text[same] != '\0' && a.text[same] == b.text[same];
+		     same++)
+			if (a.text[same] == '\n')
+				line = same;
+		ck_assert_msg(a.text[same] == b.text[same],
+			      "EVC_SEED=%llu, step %d\n%s:%.400s\n"
+			      "threads:%.400s\n",
+			      (unsigned long long)(seed >> 20), i,
+			      on.engine->name, a.text + line, b.text + line);
+	}
+	evc_cluster_close(other);
+	remove_files();
+	free(a.text);
+	free(b.text);
+}
+END_TEST
+
+static const evc_function functions[] = { { .name = "calls", .fn = fn_calls } };
+
+CONFORMANCE_MAIN("alike", functions, ROW(the_same_calls_have_the_same_answers))
