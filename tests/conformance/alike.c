@@ -1,76 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The same calls have the same answers on each engine: random calls with
- * variables, by the program and by functions, are made to a cluster of the engine
- * and to one of threads://, and what each cluster says is compared: statuses, texts,
- * values, outcomes.  Each cluster has one worker, so that all has one order.
- *
- * EVC_SEED: the first random number.  EVC_STEPS: so many steps.
+ * variables, by the program and by functions, to a cluster of the engine and to
+ * one of threads://: statuses, texts, values, outcomes.
  */
-#include "functions.h"
+#include "tale.h"
 
 #include <float.h>
 #include <limits.h>
 #include <math.h>
-#include <stdarg.h>
-#include <stdlib.h>
 #include <unistd.h>
-
-static uint64_t
-draw(uint64_t *random, uint64_t below)
-{
-	*random ^= *random << 13;
-	*random ^= *random >> 7;
-	*random ^= *random << 17;
-	return *random % below;
-}
-
-/* ---- who says what ---- */
-
-struct tale {
-	char *text;
-	size_t len, size;
-};
-
-static void
-tell(struct tale *t, const char *fmt, ...)
-{
-	va_list ap;
-	int n;
-
-	if (t->size - t->len < 1024) {
-		t->size = t->size * 2 + 4096;
-		t->text = realloc(t->text, t->size);
-		if (t->text == NULL)
-			abort();
-	}
-	va_start(ap, fmt);
-	n = vsnprintf(t->text + t->len, 1000, fmt, ap);
-	va_end(ap);
-	t->len += n > 999 ? 999 : (size_t)n;
-}
-
-static void
-tell_bytes(struct tale *t, const void *data, size_t size)
-{
-	const unsigned char *p = data;
-	uint64_t sum = 14695981039346656037u;
-	size_t i;
-
-	for (i = 0; i < size; i++)
-		sum = (sum ^ p[i]) * 1099511628211u;
-	tell(t, " %zu bytes, %llx:", size, (unsigned long long)sum);
-	for (i = 0; i < size && i < 24; i++)
-		tell(t, " %02x", p[i]);
-	tell(t, "\n");
-}
-
-static void
-tell_status(struct tale *t, evc_status st)
-{
-	tell(t, " -> %d%s%s\n", st, st < 0 ? " " : "",
-	     st < 0 ? evc_last_error() : "");
-}
 
 /* ---- one call ---- */
 
@@ -496,8 +435,6 @@ do_step(evc_cluster *cl, uint64_t random, struct tale *t)
 {
 	struct side s = { .cl = cl };
 
-	draw(&random, 2);
-	draw(&random, 2);
 	if (draw(&random, 30) == 0)
 		do_checkpoint(cl, random, t);
 	else if (draw(&random, 2))
@@ -525,40 +462,9 @@ remove_files(void)
 
 START_TEST(the_same_calls_have_the_same_answers)
 {
-	uint64_t seed = (uint64_t)from_environment("EVC_SEED", 1) << 20, random;
-	int n = from_environment("EVC_STEPS", 400), i;
-	evc_cluster *other = NULL;
-	struct tale a = { NULL, 0, 0 }, b = { NULL, 0, 0 };
-	size_t same, line = 0;
-
 	ck_assert_ptr_nonnull(mkdtemp(dir));
-	begin(_i, 1);
-	OK(evc_cluster_open(on.c, "threads://1",
-			    &(evc_cluster_config){ .functions = table,
-						   .n_functions = n_table },
-			    &other));
-	for (i = 0; i < n; i++) {
-		random = seed + (uint64_t)i * 7919 + 1;
-		a.len = b.len = 0;
-		tell(&a, "step %d\n", i);
-		tell(&b, "step %d\n", i);
-		do_step(on.cl, random, &a);
-		do_step(other, random, &b);
-		for (same = 0;
-		     a.text[same] != '\0' && a.text[same] == b.text[same];
-		     same++)
-			if (a.text[same] == '\n')
-				line = same;
-		ck_assert_msg(a.text[same] == b.text[same],
-			      "EVC_SEED=%llu, step %d\n%s:%.400s\n"
-			      "threads:%.400s\n",
-			      (unsigned long long)(seed >> 20), i,
-			      on.engine->name, a.text + line, b.text + line);
-	}
-	evc_cluster_close(other);
+	compare_with_threads(_i, do_step);
 	remove_files();
-	free(a.text);
-	free(b.text);
 }
 END_TEST
 
