@@ -173,6 +173,38 @@ END
 				's/-levcoord-redis//; s/-levcoord-cluster//; s/-levcoord//') \
 			$($pc --static --libs-only-other evcoord-redis)
 	fi
+	# A program that is not linked with it finds it, by its own rpath for
+	# the libraries that it is linked with.
+	cat >"$tmp/use.c" <<'END'
+#include <evcoord.h>
+#include <evcoord/cluster.h>
+#include <stdio.h>
+#include <string.h>
+
+int
+main(void)
+{
+	evc_cluster *cluster;
+	evc_coord *c;
+
+	if (evc_new(NULL, NULL, &c) < 0 ||
+	    evc_cluster_open(c, "redis://127.0.0.1:1/x?nonsense=1", NULL,
+			     &cluster) >= 0)
+		return 1;
+	if (strstr(evc_last_error(), "redis has no option") == NULL) {
+		fprintf(stderr, "%s\n", evc_last_error());
+		return 1;
+	}
+	puts(evc_version());
+	return evc_free(c) < 0;
+}
+END
+	if [ -e "$libdir/libevcoord-redis.so" ]; then
+		# shellcheck disable=SC2046
+		builds "cluster's shared" \
+			$($pc --cflags --libs evcoord-cluster) \
+			"-Wl,-rpath,$libdir" -Wl,--enable-new-dtags
+	fi
 fi
 
 # What is not installed has no page.

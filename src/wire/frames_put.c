@@ -301,13 +301,21 @@ out_result(struct parts_out *o, const struct frame_result *f)
 		out_update(o, &r->updates[i]);
 }
 
+static const char *
+result_name(const evc_engine_result *r)
+{
+	return r->n_updates > 0 ? "the result with its reads and updates" :
+				  "the result";
+}
+
 evc_status
 evc__frame_put_result(struct bytes *b, size_t max_frame,
 		      const struct frame_result *f)
 {
 	struct parts_out o;
 	evc_status st = evc__parts_begin(&o, b, max_frame, FRAME_RESULT,
-					 result_size(&f->r), "the result");
+					 result_size(&f->r),
+					 result_name(&f->r));
 
 	if (st == 0)
 		out_result(&o, f);
@@ -323,7 +331,7 @@ evc__frame_lend_result(struct outgoing *to, size_t max_frame,
 	evc_status st = evc__parts_begin_lending(&o, to, &l, max_frame,
 						 FRAME_RESULT,
 						 result_size(&f->r),
-						 "the result");
+						 result_name(&f->r));
 
 	if (st == 0)
 		out_result(&o, f);

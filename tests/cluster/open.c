@@ -8,6 +8,7 @@
 
 #include <dirent.h>
 #include <dlfcn.h>
+#include <limits.h>
 #include <sys/wait.h>
 
 /* ---- what is refused ---- */
@@ -64,6 +65,22 @@ START_TEST(wrong_addresses)
 }
 END_TEST
 
+/* Is the library in the folder of libevcoord-cluster? */
+static bool
+redis_is_beside(void)
+{
+	char path[PATH_MAX];
+	Dl_info own;
+
+	if (dladdr((void *)(uintptr_t)evc_cluster_open, &own) == 0)
+		return false;
+	snprintf(path, sizeof(path), "%s", own.dli_fname);
+	if (strstr(path, "/libevcoord-cluster.so") == NULL)
+		return false;
+	strcpy(strrchr(path, '/'), "/libevcoord-redis.so.1");
+	return access(path, F_OK) == 0;
+}
+
 START_TEST(without_the_library_of_redis)
 {
 	static const char *const uri[] = { "redis://host:1/jobs",
@@ -77,7 +94,11 @@ START_TEST(without_the_library_of_redis)
 	    dlopen("libevcoord-redis.so.1", RTLD_NOW | RTLD_LOCAL) != NULL)
 		T_SKIP("it is there");
 	c = new_coord(NULL);
-	for (i = 0; i < sizeof(uri) / sizeof(uri[0]); i++)
+	/* No folder is searched but that of our own library. */
+	if (redis_is_beside())
+		refused_open(c, "redis://host:1/jobs?nonsense=1", &k,
+			     EVC_INVALID_ARGUMENT, "has no option");
+	for (i = 0; !redis_is_beside() && i < sizeof(uri) / sizeof(uri[0]); i++)
 		refused_open(c, uri[i], &k, EVC_UNIMPLEMENTED,
 			     "libevcoord-redis.so.1, which is not installed");
 	OK(evc_free(c));

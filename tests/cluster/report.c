@@ -296,7 +296,8 @@ START_TEST(when_all_hang_that_is_the_reason)
 	UNTIL(atomic_load(&f_in) == 1);
 	OK(evc_remote_cancel(r));
 	ck_assert_int_eq(evc_cluster_join(cl, T_LIMIT), EVC_UNAVAILABLE);
-	HAS(evc_last_error(), why);
+	HAS(evc_last_error(), "deaf: it did not return in 0.01 s");
+	HAS(evc_last_error(), "on worker 0");
 	OK(evc_cluster_worker_get(cl, 0, &w));
 	HAS(w.text, why);
 	evc_remote_free(schedule_add(cl, 1, 1));

@@ -109,7 +109,7 @@ START_TEST(a_fetch_ends_with_the_stop)
 
 	OK(pthread_create(&t, NULL, stop_soon, c));
 	ck_assert_int_eq(evc_remote_fetch(r, INFINITY, NULL), EVC_UNAVAILABLE);
-	HAS(evc_last_error(), "deaf on worker ");
+	HAS(evc_last_error(), "deaf: it did not return in ");
 	OK(pthread_join(t, NULL));
 	let_go(c, cl, r);
 }
@@ -124,7 +124,7 @@ START_TEST(a_join_ends_with_the_stop)
 
 	OK(pthread_create(&t, NULL, stop_soon, c));
 	ck_assert_int_eq(evc_cluster_join(cl, INFINITY), EVC_UNAVAILABLE);
-	HAS(evc_last_error(), "deaf on worker ");
+	HAS(evc_last_error(), "deaf: it did not return in ");
 	OK(pthread_join(t, NULL));
 	let_go(c, cl, r);
 }

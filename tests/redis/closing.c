@@ -6,6 +6,8 @@
 #include "rows.h"
 
 #define LEASE 3.0
+/* Nothing waits for half of it in a test. */
+#define LONG 1000.0
 
 static void
 begin_own(int i, unsigned n_workers)
@@ -204,6 +206,44 @@ START_TEST(waits_with_a_server_that_is_frozen)
 }
 END_TEST
 
+static atomic_int n_answered;
+
+static void *
+add_and_count(void *arg)
+{
+	evc_status st = evc_variable_add(on.cl, "x", 1, NULL);
+
+	(void)arg;
+	(void)evc_cluster_finished(on.cl);
+	atomic_fetch_add(&n_answered, 1);
+	return (void *)(intptr_t)st;
+}
+
+/* Long before the server has been silent for half a lease. */
+START_TEST(calls_about_variables_end_with_the_stop)
+{
+	evc_cluster_config config = { .lease = LONG, .grace = 0.5 };
+	pthread_t t;
+	void *st;
+
+	atomic_store(&n_answered, 0);
+	rig(_i, &(struct rig_opts){ .own = true });
+	rig_node(1);
+	rig_open(&config);
+	OK(evc_variable_add(on.cl, "x", 1, NULL));
+	rs_freeze(rg.server);
+	OK(pthread_create(&t, NULL, add_and_count, NULL));
+	t_sleep(MOMENT);
+	ck_assert_int_eq(atomic_load(&n_answered), 0);
+	OK(evc_request_stop(on.c, 0, "enough"));
+	UNTIL(atomic_load(&n_answered) == 1);
+	OK(pthread_join(t, &st));
+	IS((int)(intptr_t)st, -EVC_UNAVAILABLE);
+	rs_thaw(rg.server);
+	ends_within(T_LIMIT);
+}
+END_TEST
+
 /* A script of somebody's that does not end: the server answers BUSY. */
 static redisContext *
 makes_busy(void)
@@ -257,9 +297,9 @@ END_TEST
 /* ---- from the beginning: nothing runs, and nothing is waited for ---- */
 
 static void
-open_without_a_node(void)
+open_without_a_node(double lease)
 {
-	evc_cluster_config config = { .lease = LEASE, .grace = 0.5 };
+	evc_cluster_config config = { .lease = lease, .grace = 0.5 };
 
 	OK(evc_new(NULL, NULL, &on.c));
 	redis_note(rg.uri, 0);
@@ -281,7 +321,7 @@ START_TEST(one_that_was_never_there)
 {
 	rig(_i, &(struct rig_opts){ .own = true });
 	rs_kill(rg.server);
-	open_without_a_node();
+	open_without_a_node(LEASE);
 	says("refused");
 	ends_within(T_LIMIT);
 	rs_start(rg.server);
@@ -292,7 +332,7 @@ START_TEST(one_that_was_always_frozen)
 {
 	rig(_i, &(struct rig_opts){ .own = true });
 	rs_freeze(rg.server);
-	open_without_a_node();
+	open_without_a_node(LEASE);
 	says("127.0.0.1");
 	ends_within(T_LIMIT);
 	rs_thaw(rg.server);
@@ -305,7 +345,7 @@ START_TEST(one_that_was_always_busy)
 
 	rig(_i, &(struct rig_opts){ .own = true });
 	c = makes_busy();
-	open_without_a_node();
+	open_without_a_node(LEASE);
 	says("BUSY");
 	ends_within(T_LIMIT);
 	is_busy_no_more(c);
@@ -315,7 +355,7 @@ END_TEST
 START_TEST(one_that_froze_before_a_node_came)
 {
 	rig(_i, &(struct rig_opts){ .own = true });
-	open_without_a_node();
+	open_without_a_node(LONG);
 	UNTIL(rig_key("EXISTS", "coord") == 1);
 	rs_freeze(rg.server);
 	ends_within(T_LIMIT);
@@ -329,7 +369,7 @@ START_TEST(a_namespace_that_is_in_use)
 	rig(_i, &(struct rig_opts){ .own = true });
 	rs_do(rg.server, "SET {%s}:coord somebody", rg.ns);
 	rs_do(rg.server, "SET {%s}:gen 7", rg.ns);
-	open_without_a_node();
+	open_without_a_node(LEASE);
 	says("in use");
 	ends_within(T_LIMIT);
 }
@@ -343,6 +383,7 @@ REDIS_ROWS("redis: the end of a cluster", functions,
 	   ROW(a_server_that_is_gone), ROW(a_server_that_is_frozen),
 	   ROW(waits_with_a_server_that_is_gone),
 	   ROW(waits_with_a_server_that_is_frozen),
+	   ROW(calls_about_variables_end_with_the_stop),
 	   ROW(a_server_that_is_busy), ROW(one_that_was_never_there),
 	   ROW(one_that_was_always_frozen), ROW(one_that_was_always_busy),
 	   ROW(one_that_froze_before_a_node_came),

@@ -86,7 +86,11 @@ evc__request_check(evc_cluster *cl, struct request *q, const evc_value *args,
 			q->kwargs.size > UINT32_MAX ||
 			q->args.size + q->kwargs.size > cl->config.max_frame))
 		st = evc_refuse(-EVC_INVALID_ARGUMENT,
-				"the arguments are larger than max_frame");
+				"the arguments of %s are %zu bytes, and "
+				"max_frame is %zu",
+				q->call != NULL ? "a call" : q->name,
+				q->args.size + q->kwargs.size,
+				cl->config.max_frame);
 	return st;
 }
 

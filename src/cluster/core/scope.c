@@ -61,12 +61,14 @@ saves_at_end(const evc_cluster *cl)
 static void
 describe_cluster(char *buf, size_t n, void *arg)
 {
-	struct text t = evc__text_in(buf, n);
+	char all[4 * TEXT_SIZE];
+	struct text t = evc__text_in(all, sizeof all);
 	evc_cluster *cl = arg;
 
 	sync_lock(&cl->q.lock);
 	evc__cluster_describe(cl, sync_mono(), &t);
 	sync_unlock(&cl->q.lock);
+	evc__copy_ends(buf, n, all);
 }
 
 static evc_status

@@ -357,13 +357,14 @@ evc__scope_let_go(evc_cluster *cl)
 	   stop.  Without memory for the hold a join may return a moment before
 	   the scope is freed. */
 	(void)evc_hold_begin(cl->life.parent, cl->name, &o, &cl->life.hold);
-	/* Before let_go nobody else frees the scope. */
+	/* Before let_go nobody else frees the scope.  The reason stands before
+	   anything ends: a last checkpoint may fail. */
+	(void)evc_request_stop_at(cl->scope, 0, "evc_cluster_close", NULL, 0,
+				  NULL);
 	sync_lock(&cl->q.lock);
 	if (!cl->stop.begun)
 		evc__stop_all(cl);
 	evc__cluster_unlock(cl);
-	(void)evc_request_stop_at(cl->scope, 0, "evc_cluster_close", NULL, 0,
-				  NULL);
 	sync_lock(&cl->q.lock);
 	cl->life.let_go = true;
 	free_it = cl->life.over;

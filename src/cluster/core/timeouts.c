@@ -41,11 +41,15 @@ leave_behind(struct cluster_worker *w, evc_remote *r, uint64_t grace,
 		evc__text_fmt(&t, "%s on %s has not returned %.3g s after it"
 				  " was asked to stop",
 			      remote_name(r), w->name, (double)grace / 1e9);
+		evc__worker_says(w, text);
+		t.len = 0;
+		evc__text_fmt(&t, "it did not return in %.3g s after it was"
+				  " asked to stop, on %s",
+			      (double)grace / 1e9, w->name);
 		o.code = EVC_UNAVAILABLE;
 		o.kind = EVC_FAILED_WORKER;
 		o.text = text;
 		o.raise = true;
-		evc__worker_says(w, text);
 	}
 	/* A reference for the worker, which still reads arguments and
 	   inputs. */

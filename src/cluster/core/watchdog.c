@@ -67,7 +67,7 @@ static void
 write_file(evc_cluster *cl, const char *first, const char *report)
 {
 	const char *path = cl->config.watchdog_file;
-	char head[TEXT_SIZE + 64], time_now[32];
+	char head[4 * TEXT_SIZE + 64], time_now[32];
 	struct text t = evc__lines_in(head, sizeof head);
 	time_t now = (time_t)(sync_real() / 1000000000u);
 	struct tm tm;
@@ -78,7 +78,7 @@ write_file(evc_cluster *cl, const char *first, const char *report)
 		return;
 	strftime(time_now, sizeof time_now, "%Y-%m-%dT%H:%M:%SZ",
 		 gmtime_r(&now, &tm));
-	evc__text_fmt(&t, "%s %s: %.300s\n", time_now, cl->name, first);
+	evc__text_fmt(&t, "%s %s: %s\n", time_now, cl->name, first);
 	fd = sync_file_append(path);
 	fine = fd >= 0 && put_all(fd, head) && put_all(fd, report) &&
 	       put_all(fd, "\n");
@@ -191,7 +191,7 @@ static evc_status
 watch(evc_coord *c, void *arg)
 {
 	evc_cluster *cl = arg;
-	char first[TEXT_SIZE + 64];
+	char first[4 * TEXT_SIZE];
 	struct text t = evc__text_in(first, sizeof first);
 	uint64_t now, since, loop;
 	bool due;

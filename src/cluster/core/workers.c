@@ -270,14 +270,17 @@ fail_for_deaths(evc_remote *r, const char *why)
 /* The stop has ended the worker because this function did not return: its
    result is lost. */
 static void
-fail_for_stop(evc_remote *r)
+fail_for_stop(evc_remote *r, const char *worker)
 {
 	struct outcome o = { .code = EVC_UNAVAILABLE,
 			     .kind = EVC_FAILED_WORKER,
-			     .text = "it did not return when it was asked to"
-				     " stop",
 			     .raise = true };
+	char text[TEXT_SIZE];
+	struct text t = evc__text_in(text, sizeof text);
 
+	evc__text_fmt(&t, "it did not return when it was asked to stop, on %s",
+		      worker);
+	o.text = text;
 	evc__taken_fails(r, &o);
 }
 
@@ -298,7 +301,7 @@ lose_remote(evc_cluster *cl, evc_remote *r, bool guilty, bool hung,
 	if (r->flags & REMOTE_ASKED)
 		evc__taken_fails(r, &o);
 	else if (hung && cl->stop.begun)
-		fail_for_stop(r);
+		fail_for_stop(r, cl->workers.all[r->worker]->name);
 	else if (guilty && r->deaths >= r->deaths_most &&
 		 r->deaths_most < UINT8_MAX)
 		fail_for_deaths(r, why);

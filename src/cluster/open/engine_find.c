@@ -9,11 +9,13 @@
  * Locks: none.
  */
 #include <dlfcn.h>
+#include <limits.h>
 
 #include "cluster/open/open.h"
 #include "cluster/processes/processes.h"
 #include "cluster/threads/threads.h"
 
+#define OWN_LIBRARY "libevcoord-cluster.so"
 #define REDIS_LIBRARY "libevcoord-redis.so.1"
 #define REDIS_USAGE "redis://HOST:PORT/NAMESPACE"
 #define ALL_CAPS \
@@ -96,6 +98,28 @@ is_scheme(const char *scheme, const char *uri)
 
 /* ---- the one that may be elsewhere ---- */
 
+/* Load the library from the folder of this one: a program may name that folder
+   (DT_RUNPATH) for its own needs alone, not for ours. */
+static void *
+load_from_own_folder(void)
+{
+	char path[PATH_MAX];
+	struct text t = evc__text_in(path, sizeof path);
+	const char *name;
+	Dl_info own;
+
+	if (dladdr(ours, &own) == 0 || own.dli_fname == NULL)
+		return NULL;
+	name = strrchr(own.dli_fname, '/');
+	/* A program with static libraries has a folder of its own. */
+	if (name == NULL ||
+	    strncmp(name, "/" OWN_LIBRARY, strlen("/" OWN_LIBRARY)) != 0)
+		return NULL;
+	evc__text_fmt(&t, "%.*s/" REDIS_LIBRARY, (int)(name - own.dli_fname),
+		      own.dli_fname);
+	return t.len < sizeof path ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
+}
+
 /* The library stays once loaded, because its objects may be anywhere. */
 static engine_fn *
 redis_fn(void)
@@ -108,6 +132,8 @@ redis_fn(void)
 	if (fn != NULL)
 		return (engine_fn *)(uintptr_t)fn;
 	library = dlopen(REDIS_LIBRARY, RTLD_NOW | RTLD_LOCAL);
+	if (library == NULL)
+		library = load_from_own_folder();
 	if (library != NULL)
 		fn = dlsym(library, "evc_redis_engine");
 	return (engine_fn *)(uintptr_t)fn;

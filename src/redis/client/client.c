@@ -279,6 +279,17 @@ on_tick(struct ev_loop *ev, struct ev_timer *timer, int events)
 	(void)evc__link_say(l, NULL, NULL, &a);
 }
 
+void
+evc__redis_client_patience(struct redis_client *cl, double seconds)
+{
+	if (seconds >= cl->env.patience)
+		return;
+	cl->env.patience = seconds;
+	cl->tick.repeat = seconds / TICKS;
+	if (ev_is_active(&cl->tick))
+		ev_timer_again(cl->ev, &cl->tick);
+}
+
 /* ---- for the others ---- */
 
 static void

@@ -156,6 +156,9 @@ void evc__redis_client_free(struct redis_client *cl);
 /* Drop both connections and begin anew in the loop's next turn: `down`, then
    `up`.  Allowed within a reply. */
 void evc__redis_client_reset(struct redis_client *cl, const char *why);
+/* From now on the connections are lost after this silence, unless less was
+   allowed before. */
+void evc__redis_client_patience(struct redis_client *cl, double seconds);
 /* cl NULL: false. */
 bool evc__redis_client_is_up(const struct redis_client *cl);
 /* Within an `up` that is not `same`: how the server has changed. */

@@ -11,6 +11,10 @@
 #define TICK_LEAST 0.05
 #define TICK_MOST  0.25
 
+/* Seconds of the server's silence after which, from a stop on, it is away. */
+#define SILENCE_LEAST 0.5
+#define SILENCE_MOST  1.0
+
 /* ---- timers ---- */
 
 static void
@@ -59,6 +63,20 @@ send_waiting(struct redis_engine *e)
 	redis_feed_soon(e);
 }
 
+/* A stop has less time for a server that hangs than a lease. */
+static void
+look_at_stop(struct redis_engine *e)
+{
+	double left;
+
+	if (e->client == NULL || !evc_should_stop(e->scope))
+		return;
+	left = evc_stop_left(e->scope) / 2;
+	left = left > SILENCE_LEAST ? left : SILENCE_LEAST;
+	evc__redis_client_patience(e->client, left < SILENCE_MOST ?
+						      left : SILENCE_MOST);
+}
+
 static void
 on_tick(struct ev_loop *ev, struct ev_timer *timer, int events)
 {
@@ -68,6 +86,7 @@ on_tick(struct ev_loop *ev, struct ev_timer *timer, int events)
 	(void)events;
 	if (on_loop_inherited(&e->turn.on))
 		return;
+	look_at_stop(e);
 	/* The timer `due` may be set for another time. */
 	look_at_grace(e, sync_mono());
 	evc__redis_lock_tick(e, sync_mono());

@@ -394,7 +394,7 @@ evc__redis_questions_close(struct redis_engine *e)
 	bool waits = e->lock.phase < PHASE_LOST &&
 		     e->lock.phase != PHASE_LIVE && e->trouble.now[0] != '\0';
 
-	evc__text_fmt(&t, "the cluster is closed%s%s", waits ? "; " : "",
+	evc__text_fmt(&t, "the cluster ends%s%s", waits ? "; " : "",
 		      waits ? e->trouble.now : "");
 	evc__redis_questions_end(e, why);
 }

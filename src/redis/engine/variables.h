@@ -39,7 +39,7 @@ void evc__redis_questions(struct redis_engine *e);
 void evc__redis_questions_tick(struct redis_engine *e, uint64_t now);
 /* The connection is lost; anew: so is the generation. */
 void evc__redis_questions_again(struct redis_engine *e, bool anew);
-/* Refuse all questions from now on; _close: for the cluster is closed. */
+/* Refuse all questions from now on; _close: for the cluster ends. */
 void evc__redis_questions_end(struct redis_engine *e, const char *why);
 void evc__redis_questions_close(struct redis_engine *e);
 
