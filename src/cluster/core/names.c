@@ -12,6 +12,46 @@
 #include "base/array.h"
 #include "cluster/core/cluster.h"
 
+/* ---- texts for ever ---- */
+
+/* A worker of threads:// names its function by evc_progress, and a report may
+   have that text when the cluster is gone.  So names are kept for ever, each once:
+   a program has some functions, not any number. */
+struct said_name {
+	struct table_name at;
+	char name[NAME_SIZE];
+};
+
+static pthread_mutex_t said_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct table said; /* said_lock */
+
+/* NULL: no memory. */
+static const char *
+static_name(const char *name)
+{
+	struct said_name *s;
+
+	sync_lock(&said_lock);
+	s = evc__table_find_name(&said, name);
+	if (s == NULL && evc__table_reserve(&said, 1)) {
+		s = sync_alloc(1, sizeof *s);
+		if (s != NULL) {
+			evc__copy(s->name, sizeof s->name, name);
+			s->at.text = s->name;
+			evc__table_add_name(&said, &s->at);
+		}
+	}
+	sync_unlock(&said_lock);
+	return s != NULL ? s->name : NULL;
+}
+
+void
+evc__names_forked(void)
+{
+	sync_lock_init(&said_lock);
+	said = (struct table){ .n = 0 };
+}
+
 /* ---- the table ---- */
 
 struct cluster_name *
@@ -22,11 +62,14 @@ evc__name(evc_cluster *cl, const char *name)
 	if (n != NULL || !evc__table_reserve(&cl->names.all, 1))
 		return n;
 	n = sync_alloc(1, sizeof *n);
-	if (n != NULL) {
-		evc__copy(n->name, sizeof n->name, name);
-		n->at.text = n->name;
-		evc__table_add_name(&cl->names.all, &n->at);
+	if (n == NULL)
+		return NULL;
+	n->at.text = n->name = static_name(name);
+	if (n->name == NULL) {
+		sync_free(n);
+		return NULL;
 	}
+	evc__table_add_name(&cl->names.all, &n->at);
 	return n;
 }
 

@@ -16,7 +16,7 @@ struct cluster_name {
 	size_t n_has;   /* words in `has`; workers behind have not told it */
 	uint64_t lost_ns; /* time at which such a worker was replaced; 0:
 			     never */
-	char name[NAME_SIZE];
+	const char *name;
 };
 
 /* All fields: lock. */
@@ -37,6 +37,8 @@ evc_status evc__name_checked(evc_cluster *cl, const char *name,
 			     const struct cluster_name **ret);
 /* The memory is about to go. */
 void evc__names_destroy(evc_cluster *cl);
+/* In a fork child: another thread may have held the lock of all names. */
+void evc__names_forked(void);
 /* The function r was queued. */
 void evc__names_note(evc_cluster *cl, const evc_remote *r);
 /* The first function that no worker can run among those that are up; NULL: none

@@ -26,6 +26,7 @@ fork_reset(void)
 {
 	sync_lock_init(&lock);
 	list_init(&names);
+	evc__names_forked();
 }
 
 bool
