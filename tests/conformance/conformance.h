@@ -14,6 +14,7 @@
 #include <ev.h>
 #include <evcoord/cluster.h>
 #include <evcoord/worker.h>
+#include <locale.h>
 #include <signal.h>
 #include <sys/wait.h>
 
@@ -438,6 +439,7 @@ from_environment(const char *name, int otherwise)
 	int main(void) \
 	{ \
 		const struct row rows_[] = { __VA_ARGS__ }; \
+		(void)setlocale(LC_ALL, ""); \
 		table = (functions); \
 		n_table = sizeof(functions) / sizeof((functions)[0]) - \
 			  node_is_old(); \

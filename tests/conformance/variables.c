@@ -7,6 +7,7 @@
  * Each function makes its variable one more, and returns what it is then: so all
  * results are different, whatever the order in which they are run.
  */
+#include "../support/locale_util.h"
 #include "steps.h"
 
 #define TIMES 2000
@@ -226,6 +227,31 @@ START_TEST(values_that_are_none)
 }
 END_TEST
 
+/* Texts between machines have a point in every locale. */
+START_TEST(halves_are_added_where_they_have_a_comma)
+{
+	static const evc_schedule_opts whole = { .flags = EVC_TRANSACTIONAL };
+	double now = 0;
+
+	if (!comma_begin()) {
+		comma_end();
+		T_SKIP("there is no locale here that writes 0,5");
+	}
+	begin(_i, 1);
+	OK(evc_variable_add(on.cl, "x", 0.5, &now));
+	ck_assert(now == 0.5);
+	ck_assert_int_eq(take_number(SCHEDULE("count", "[sd]", "x", 1.25)), 1);
+	ck_assert_int_eq(take_number(SCHEDULE_WITH(&whole, "count", "[sd]", "x",
+						   1.25)),
+			 3);
+	OK(evc_variable_number(on.cl, "x", &now));
+	ck_assert(now == 3);
+	evc_cluster_close(on.cl);
+	on.cl = NULL;
+	comma_end();
+}
+END_TEST
+
 static const evc_function functions[] = {
 	COMMON_FUNCTIONS,
 	STEP_FUNCTIONS,
@@ -239,4 +265,5 @@ CONFORMANCE_MAIN("variables", functions,
 		 ROW(a_plain_function_reads_what_is_done),
 		 ROW(so_does_each_of_two_workers),
 		 ROW(plain_and_transactional_functions_take_turns),
-		 ROW(what_has_failed_is_not_found), ROW(values_that_are_none))
+		 ROW(what_has_failed_is_not_found), ROW(values_that_are_none),
+		 ROW(halves_are_added_where_they_have_a_comma))

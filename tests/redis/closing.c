@@ -244,6 +244,28 @@ START_TEST(calls_about_variables_end_with_the_stop)
 }
 END_TEST
 
+/* So does a node, when its own stop ends its workers. */
+START_TEST(a_node_that_is_stopped)
+{
+	evc_cluster_config config = { .lease = LONG, .grace = 0.5 };
+	pid_t node;
+
+	rig(_i, &(struct rig_opts){ .own = true });
+	rig_node(1);
+	rig_open(&config);
+	OK(join());
+	node = node_of(0);
+	rs_freeze(rg.server);
+	OK(kill(node, SIGTERM));
+	/* The second one takes most of the time away. */
+	t_sleep(MOMENT);
+	OK(kill(node, SIGTERM));
+	UNTIL(is_dead(node));
+	rs_thaw(rg.server);
+	ends_within(T_LIMIT);
+}
+END_TEST
+
 /* A script of somebody's that does not end: the server answers BUSY. */
 static redisContext *
 makes_busy(void)
@@ -384,6 +406,7 @@ REDIS_ROWS("redis: the end of a cluster", functions,
 	   ROW(waits_with_a_server_that_is_gone),
 	   ROW(waits_with_a_server_that_is_frozen),
 	   ROW(calls_about_variables_end_with_the_stop),
+	   ROW(a_node_that_is_stopped),
 	   ROW(a_server_that_is_busy), ROW(one_that_was_never_there),
 	   ROW(one_that_was_always_frozen), ROW(one_that_was_always_busy),
 	   ROW(one_that_froze_before_a_node_came),

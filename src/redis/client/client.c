@@ -286,7 +286,9 @@ evc__redis_client_patience(struct redis_client *cl, double seconds)
 		return;
 	cl->env.patience = seconds;
 	cl->tick.repeat = seconds / TICKS;
-	if (ev_is_active(&cl->tick))
+	/* A tick that is near stays: this may be called again and again. */
+	if (ev_is_active(&cl->tick) &&
+	    ev_timer_remaining(cl->ev, &cl->tick) > cl->tick.repeat)
 		ev_timer_again(cl->ev, &cl->tick);
 }
 

@@ -10,6 +10,7 @@
 #include <inttypes.h>
 #include <math.h>
 
+#include "base/json_write.h"
 #include "wire/vector.h"
 #include "wire/walk.h"
 
@@ -64,6 +65,17 @@ evc__operation_patch(const evc_engine_update *u)
 	return patch;
 }
 
+/* With a point in every locale. */
+static void
+put_number(struct redis_args *a, double d)
+{
+	char number[40];
+	struct text t = evc__text_in(number, sizeof number);
+
+	evc__text_double(&t, d);
+	evc__args_fmt(a, "%s", number);
+}
+
 void
 evc__operation_add(struct redis_args *a, uint64_t seq,
 		   const evc_engine_update *u)
@@ -80,7 +92,7 @@ evc__operation_add(struct redis_args *a, uint64_t seq,
 		first = &patch;
 	}
 	if (u->op == EVC_VARIABLE_ADD)
-		evc__args_fmt(a, "%.17g", u->by);
+		put_number(a, u->by);
 	else
 		evc__args_add(a, first->data, first->size);
 	evc__args_add(a, u->value.data, compares ? u->value.size : 0);
@@ -184,10 +196,9 @@ evc__operation_read(const evc_engine_update *u, const redisReply *r,
 	if (evc__reply_is(r, "sum") && u->op == EVC_VARIABLE_ADD) {
 		before = evc__reply_bytes(r, 1, &size);
 		return evc_refuse(-EVC_INVALID_ARGUMENT,
-				  "variable %s: the sum of %g and %g is no "
+				  "variable %s: the sum of %s and %g is no "
 				  "finite number",
-				  u->name,
-				  before != NULL ? strtod(before, NULL) : 0,
+				  u->name, before != NULL ? before : "?",
 				  u->by);
 	}
 	if (evc__reply_is(r, "sum") && evc__reply_number(r, 1, &place))

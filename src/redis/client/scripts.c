@@ -270,7 +270,7 @@ const struct redis_script_text evc__scripts[SCRIPTS] = {
 	"      if sum then "
 	"        answer[2] = bytes_of(sum) "
 	"        set(name, answer[2]) "
-	"      elseif x then answer = {'sum', string.format('%.17g', x)} "
+	"      elseif x then answer = {'sum', string.format('%g', x)} "
 	"      else answer = {'number'} end "
 	"    elseif op == '2' then set_value(get, set, name, value(a)) "
 	"    elseif op == '10' then "

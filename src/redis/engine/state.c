@@ -9,6 +9,8 @@
 
 #include <inttypes.h>
 
+#include "base/json_write.h"
+
 /*
  * {NS}:G:state has a line for each name, its words separated by spaces; new
  * names may be added.
@@ -124,8 +126,9 @@ add_first_lines(struct text *t, struct redis_engine *e)
 		e->sink->counts(e->core, &queued, &running, &done);
 	evc__text_fmt(t, "coordinator %s\nhost %s\npid %d\ngeneration %s\n",
 		      e->id, e->host, (int)getpid(), e->lock.g_text);
-	evc__text_fmt(t, "lease %.3f\nmax_frame %zu\nworkers %u\n",
-		      (double)e->lease_ns / 1e9, e->max_frame,
+	evc__text_add(t, "lease ");
+	evc__text_double(t, (double)e->lease_ns / 1e9);
+	evc__text_fmt(t, "\nmax_frame %zu\nworkers %u\n", e->max_frame,
 		      e->sessions.n_up);
 	evc__text_fmt(t,
 		      "queued %" PRIu64 "\nrunning %" PRIu64 "\ndone %" PRIu64

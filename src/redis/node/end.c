@@ -106,6 +106,20 @@ on_left(const redisReply *r, void *arg)
 	ev_timer_again(s->node->ev, &s->outbox.again);
 }
 
+/* The node's own stop: a server that does not answer may not outlast it. */
+static void
+limit_last_word(struct session *s)
+{
+	double left = evc_stop_left(s->node->scope) * 0.9;
+
+	if (left >= evc__deadline_left(s->outbox.say_by_ns))
+		return;
+	s->outbox.say_by_ns = evc__deadline_in(left);
+	/* Until the next renewal: then the server answers. */
+	if (left < evc__deadline_left(s->lease.deadline_ns))
+		redis_timer_in(s->node->ev, &s->lease.deadline, left);
+}
+
 void
 evc__node_last_word(struct session *s)
 {
@@ -113,6 +127,7 @@ evc__node_last_word(struct session *s)
 	struct bytes left = { 0 };
 	struct redis_args a = { 0 }, runs = { 0 };
 
+	limit_last_word(s);
 	/* The server refuses, as if it were away, but renews the lease. */
 	if (s->outbox.refused &&
 	    evc__deadline_left_ns(s->outbox.say_by_ns) == 0) {

@@ -111,9 +111,13 @@ evc__node_lease_is_over(const struct session *s)
 static void
 on_deadline(struct ev_loop *ev, struct ev_timer *timer, int events)
 {
+	struct session *s = timer->data;
+
 	(void)ev;
 	(void)events;
-	evc__node_end(timer->data, "has lost its lease");
+	evc__node_end(s, evc__node_lease_is_over(s)
+				 ? "has lost its lease"
+				 : "cannot tell the server that it leaves");
 }
 
 void

@@ -10,6 +10,8 @@
  */
 #include "redis/node/node.h"
 
+#include "base/json_write.h"
+
 #define BATCH_MOST ((size_t)1 << 20) /* bytes, roughly */
 /* The results that have come while a batch was under way go together; so the
    rate does not depend on the way to the server.  These limits keep the server
@@ -124,7 +126,7 @@ put_update(struct deal *d, const evc_engine_update *u)
 		word = (evc_value){ hash, n };
 	}
 	if (u->op == EVC_VARIABLE_ADD) {
-		evc__text_fmt(&t, "%.17g", u->by);
+		evc__text_double(&t, u->by);
 		word = (evc_value){ by, strlen(by) };
 	} else if (u->op == EVC_VARIABLE_VECTOR_READ) {
 		evc__text_fmt(&o, " %.*s", (int)n, hash);
