@@ -274,7 +274,7 @@ START_TEST(what_does_not_stop_holds_up_no_join)
 		/* The one exception: it runs still, and is named. */
 		IS(code_of(b), EVC_UNAVAILABLE);
 		ck_assert_uint_eq(info_of(b).kind, EVC_FAILED_WORKER);
-		HAS(info_of(b).text, "insist");
+		HAS(info_of(b).text, "it did not return in 0.2 s");
 		UNTIL(worker(0).state == EVC_WORKER_HUNG ||
 		      worker(1).state == EVC_WORKER_HUNG);
 	}
