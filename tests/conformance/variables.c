@@ -7,8 +7,9 @@
  * Each function makes its variable one more, and returns what it is then: so all
  * results are different, whatever the order in which they are run.
  */
-#include "../support/locale_util.h"
 #include "steps.h"
+
+#include "../support/locale_util.h"
 
 #define TIMES 2000
 

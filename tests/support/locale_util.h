@@ -8,7 +8,9 @@
 #include "support.h"
 
 #include <locale.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static char locale_folder[] = "/tmp/evcoord-locale-XXXXXX";
 
