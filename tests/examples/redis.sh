@@ -124,12 +124,21 @@ status=$?
 server=''
 check 'with the same sums' same 0 "$tmp/want"
 
+# saved_since STATE: there is a checkpoint, and another one than STATE.
+state_of_file() {
+	stat -c '%i %z' "$tmp/file" 2>/dev/null
+}
+saved_since() {
+	local now
+	now=$(state_of_file) && [ "$now" != "$1" ]
+}
+
 # The coordinator dies, and begins again from its checkpoint.
 "$bin/wordcount" --all --checkpoint "$tmp/file" --every 0.1 --nap 0.5 \
 	"$at/words" "$tree" >"$tmp/out" 2>"$tmp/err" &
 server=$!
 check 'it works' until_true status_of words ' [1-9][0-9]* done'
-sleep 0.5
+check 'and saves that' until_true saved_since "$(state_of_file)"
 kill -KILL "$server"
 wait "$server" 2>/dev/null
 server=''
