@@ -32,6 +32,10 @@ struct vector {
 	const unsigned char *at;
 };
 
+/* Behind "variable NAME": nothing can be added to its elements. */
+#define VARIABLE_NOT_SET \
+	"is missing; a vector has to be set before elements are added"
+
 enum {
 	PATCH_RANGE = 0,  /* n elements, from `from` on */
 	PATCH_PLACES = 1, /* n elements, each at a place of its own */

@@ -39,8 +39,7 @@ refuse_late(const evc_remote *r)
 {
 	evc_cluster *cl = r->cl;
 	uint64_t now = sync_mono();
-	/* What is too long loses its middle in evc_refuse. */
-	char buf[4 * TEXT_SIZE];
+	char buf[DESCRIBE_SIZE];
 	struct text t = evc__text_in(buf, sizeof buf);
 
 	evc__text_fmt(&t, "%s has no outcome yet; ", remote_name(r));

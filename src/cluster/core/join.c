@@ -52,8 +52,7 @@ join_answer(evc_cluster *cl)
 static evc_status
 refuse_late(const evc_cluster *cl)
 {
-	/* What is too long loses its middle in evc_refuse. */
-	char buf[4 * TEXT_SIZE];
+	char buf[DESCRIBE_SIZE];
 	struct text t = evc__text_in(buf, sizeof buf);
 
 	evc__cluster_describe(cl, sync_mono(), &t);

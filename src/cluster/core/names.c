@@ -64,8 +64,8 @@ evc__name(evc_cluster *cl, const char *name)
 	n = sync_alloc(1, sizeof *n);
 	if (n == NULL)
 		return NULL;
-	n->at.text = n->name = static_name(name);
-	if (n->name == NULL) {
+	n->at.text = static_name(name);
+	if (n->at.text == NULL) {
 		sync_free(n);
 		return NULL;
 	}
@@ -328,7 +328,7 @@ evc__missing_describe(const evc_cluster *cl, const evc_remote *r,
 		      tag == TAG_ANY ? "no worker" : cl->workers.all[tag]->name,
 		      tag == TAG_ANY ? " has had" : " has not had");
 	if (name != NULL)
-		evc__text_fmt(t, "a function called \"%s\"", name->name);
+		evc__text_fmt(t, "a function called \"%s\"", name->at.text);
 	else
 		evc__text_add(t, "both a function and what builds its values");
 	if (name != NULL && name != r->function)

@@ -8,7 +8,8 @@
 
 #define MISSING_LOOKS 1024
 
-/* One name, kept for the cluster's life.  All fields: lock. */
+/* One name, kept for the cluster's life; at.text is kept for ever.  All fields:
+   lock. */
 struct cluster_name {
 	struct table_name at;
 	bool known; /* a worker has a function of this name */
@@ -16,7 +17,6 @@ struct cluster_name {
 	size_t n_has;   /* words in `has`; workers behind have not told it */
 	uint64_t lost_ns; /* time at which such a worker was replaced; 0:
 			     never */
-	const char *name;
 };
 
 /* All fields: lock. */

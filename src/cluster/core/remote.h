@@ -108,7 +108,7 @@ struct evc_remote {
 static inline const char *
 remote_name(const evc_remote *r)
 {
-	return r->function != NULL ? r->function->name : "call";
+	return r->function != NULL ? r->function->at.text : "call";
 }
 
 /* remote_named.c: the remote that a value means */

@@ -34,6 +34,8 @@ void evc__queue_describe(const evc_cluster *cl, struct text *t);
 /* The oldest function of a worker. */
 void evc__worker_describe(const struct cluster_worker *w, uint64_t now,
 			  struct text *t);
+/* Room for the next line; a smaller place leaves out the middle. */
+#define DESCRIBE_SIZE (4 * TEXT_SIZE)
 /* One line: the longest function, the number of others, the queue. */
 void evc__cluster_describe(const evc_cluster *cl, uint64_t now,
 			   struct text *t);

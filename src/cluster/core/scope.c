@@ -61,7 +61,7 @@ saves_at_end(const evc_cluster *cl)
 static void
 describe_cluster(char *buf, size_t n, void *arg)
 {
-	char all[4 * TEXT_SIZE];
+	char all[DESCRIBE_SIZE];
 	struct text t = evc__text_in(all, sizeof all);
 	evc_cluster *cl = arg;
 

@@ -42,7 +42,7 @@ leave_behind(struct cluster_worker *w, evc_remote *r, uint64_t grace,
 				  " was asked to stop",
 			      remote_name(r), w->name, (double)grace / 1e9);
 		evc__worker_says(w, text);
-		t.len = 0;
+		t = evc__text_in(text, sizeof text);
 		evc__text_fmt(&t, "it did not return in %.3g s after it was"
 				  " asked to stop, on %s",
 			      (double)grace / 1e9, w->name);

@@ -67,7 +67,7 @@ static void
 write_file(evc_cluster *cl, const char *first, const char *report)
 {
 	const char *path = cl->config.watchdog_file;
-	char head[4 * TEXT_SIZE + 64], time_now[32];
+	char head[DESCRIBE_SIZE + 64], time_now[32];
 	struct text t = evc__lines_in(head, sizeof head);
 	time_t now = (time_t)(sync_real() / 1000000000u);
 	struct tm tm;
@@ -191,7 +191,7 @@ static evc_status
 watch(evc_coord *c, void *arg)
 {
 	evc_cluster *cl = arg;
-	char first[4 * TEXT_SIZE];
+	char first[DESCRIBE_SIZE];
 	struct text t = evc__text_in(first, sizeof first);
 	uint64_t now, since, loop;
 	bool due;

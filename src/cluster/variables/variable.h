@@ -62,9 +62,6 @@ evc_status evc__variable_no_place(void);
 evc_status evc__variable_wrong(const char *name, const char *is);
 #define VARIABLE_NO_NUMBER "is no number"
 #define VARIABLE_NO_VECTOR "is no vector"
-/* The scripts of Redis have this text, too. */
-#define VARIABLE_NOT_SET \
-	"is missing; a vector has to be set before elements are added"
 /* The sum of two numbers for this variable: refused unless finite. */
 evc_status evc__variable_sum(const char *name, double a, double b, double *ret);
 /* A comparison has failed: -EVC_ABORTED. */

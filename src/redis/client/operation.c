@@ -180,9 +180,7 @@ evc__operation_read(const evc_engine_update *u, const redisReply *r,
 
 	if (evc__reply_is(r, "none") && u->op == EVC_VARIABLE_VECTOR_ADD)
 		return evc_refuse(-EVC_INVALID_ARGUMENT,
-				  "variable %s is missing; a vector has to be "
-				  "set before elements are added",
-				  u->name);
+				  "variable %s " VARIABLE_NOT_SET, u->name);
 	if (evc__reply_is(r, "none"))
 		return evc_refuse(-EVC_NOT_FOUND, "there is no variable %s",
 				  u->name);

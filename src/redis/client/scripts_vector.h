@@ -8,6 +8,8 @@
 #ifndef EVC_REDIS_SCRIPTS_VECTOR_H
 #define EVC_REDIS_SCRIPTS_VECTOR_H
 
+#include "wire/vector.h"
+
 /* clang-format off */
 #define VECTORS \
 	/* The width of a number and how many there are, of a vector's field. */ \
@@ -93,7 +95,7 @@
 	"      place, n) " \
 	"  end " \
 	"  if is == 'none' then " \
-	"    return ' is missing; a vector has to be set before elements are added' " \
+	"    return ' " VARIABLE_NOT_SET "' " \
 	"  end " \
 	"  return is == 'vector' and ' is no vector' " \
 	"    or is == 'broken' and ' is damaged' " \
@@ -139,9 +141,10 @@
 	"end " \
 	/* nil; or why nothing was added, and where.  The places grow. */ \
 	"local function vector_add(get, set, name, text) " \
-	"  local width, n = vector_of(get(name)) " \
+	"  local is = get(name) " \
+	"  local width, n = vector_of(is) " \
 	"  local kind, by, m, from, at = patch_of(text) " \
-	"  if get(name) == '' then return 'none' end " \
+	"  if is == '' then return 'none' end " \
 	"  if not width then return 'vector' end " \
 	"  if kind == 0 and from + m > n and m > 0 then " \
 	"    return 'place', from + m - 1, n " \
