@@ -181,46 +181,55 @@ draw_value(uint64_t *random, bool *ret_owned)
 	return v;
 }
 
+static evc_status
+get(const struct side *s, const char *name, evc_value *ret)
+{
+	return s->cl != NULL ? evc_variable_get(s->cl, name, ret)
+			     : evc_exec_variable_get(s->x, name, ret);
+}
+
+/* expected: what is there, or something else. */
+static evc_status
+compare_set(const struct side *s, uint64_t *random, const char *name,
+	    const evc_value *v)
+{
+	evc_value expected = { NULL, 0 }, *e = &expected;
+	uint64_t again = *random;
+	bool owned = draw(random, 2) > 0;
+	evc_status st;
+
+	if (owned)
+		(void)get(s, name, &expected);
+	else
+		expected = draw_value(&again, &owned);
+	if (expected.size == 0)
+		e = NULL;
+	st = s->cl != NULL ? evc_variable_compare_set(s->cl, name, e, v)
+			   : evc_exec_variable_compare_set(s->x, name, e, v);
+	if (owned)
+		evc_value_free(&expected);
+	return st;
+}
+
 static void
 do_value(const struct side *s, uint64_t *random, struct tale *t)
 {
 	const char *name = draw_name(random);
-	evc_value v = { NULL, 0 }, expected = { NULL, 0 };
-	bool owned, owned_too = false;
+	bool owned;
+	evc_value v = draw_value(random, &owned);
 	evc_status st;
 
-	v = draw_value(random, &owned);
-	if (draw(random, 3) > 0) {
+	if (draw(random, 3) == 0) {
+		tell(t, "compare_set %.9s", name);
+		st = compare_set(s, random, name, &v);
+	} else {
 		tell(t, "set %.9s", name);
 		st = s->cl != NULL ? evc_variable_set(s->cl, name, &v)
 				   : evc_exec_variable_set(s->x, name, &v);
-	} else {
-		uint64_t again = *random;
-
-		/* What is there, or something else. */
-		owned_too = draw(random, 2) > 0;
-		if (owned_too)
-			(void)(s->cl != NULL ? evc_variable_get(s->cl, name,
-								&expected)
-					     : evc_exec_variable_get(
-						       s->x, name, &expected));
-		else
-			expected = draw_value(&again, &owned_too);
-		tell(t, "compare_set %.9s", name);
-		st = s->cl != NULL
-			     ? evc_variable_compare_set(
-				       s->cl, name,
-				       expected.size > 0 ? &expected : NULL, &v)
-			     : evc_exec_variable_compare_set(
-				       s->x, name,
-				       expected.size > 0 ? &expected : NULL,
-				       &v);
 	}
 	tell_status(t, st);
 	if (owned)
 		evc_value_free(&v);
-	if (owned_too)
-		evc_value_free(&expected);
 }
 
 static void
@@ -232,11 +241,8 @@ do_get(const struct side *s, uint64_t *random, struct tale *t)
 	evc_status st;
 
 	tell(t, "get %.9s", name);
-	if (s->cl != NULL)
-		st = evc_variable_get(s->cl, name, &v);
-	else
-		st = loose ? evc_exec_variable_get_loose(s->x, name, &v)
-			   : evc_exec_variable_get(s->x, name, &v);
+	st = loose && s->x != NULL ? evc_exec_variable_get_loose(s->x, name, &v)
+				   : get(s, name, &v);
 	tell_status(t, st);
 	if (st == 0)
 		tell_bytes(t, v.data, v.size);
@@ -371,11 +377,9 @@ do_function(evc_cluster *cl, uint64_t random, struct tale *t)
 	evc_schedule_opts o = { 0 };
 	evc_remote *r = NULL;
 	evc_value v = { NULL, 0 };
-	evc_remote_info i;
 	unsigned n = (unsigned)draw(&random, 6);
 	static char said[1 << 20];
 	const char *p;
-	char text[4096];
 	evc_status st;
 
 	if (draw(&random, 3) > 0)
@@ -386,19 +390,12 @@ do_function(evc_cluster *cl, uint64_t random, struct tale *t)
 	tell_status(t, st);
 	if (st < 0)
 		return;
-	st = evc_remote_fetch(r, T_LIMIT, &v);
-	OK(evc_remote_get(r, &i));
-	if (evc_remote_text(r, text, sizeof(text)) == 0)
-		text[0] = '\0';
-	tell(t, " fetch %d, state %d, code %d, attempts %u: %.900s", st,
-	     (int)i.state, (int)i.code, i.attempts, i.text);
-	tell(t, "%.900s", text);
-	tell(t, "\n");
-	if (st == 0) {
+	if (evc_remote_fetch(r, T_LIMIT, &v) == 0) {
 		OK(evc_unpack(&v, "s", said, sizeof(said)));
 		for (p = said; *p != '\0'; p += strnlen(p, 900))
 			tell(t, "%.900s", p);
 	}
+	tell_end(t, r);
 	evc_remote_free(r);
 	tell(t, "join %d\n", evc_cluster_join(cl, T_LIMIT));
 }

@@ -162,28 +162,6 @@ draw_opts(uint64_t *random)
 	return o;
 }
 
-/* Where the other engine names itself, nothing of it is told. */
-static void
-tell_end(struct tale *t, evc_remote *r)
-{
-	evc_value v = { NULL, 0 };
-	char text[8192];
-	evc_remote_info i;
-	evc_status st = evc_remote_fetch(r, T_LIMIT, &v);
-
-	OK(evc_remote_get(r, &i));
-	tell(t,
-	     " fetch %d%s%s; state %u, kind %u, code %d, attempts %u, deaths "
-	     "%u, %s on %s: %s\n",
-	     st, st < 0 ? " " : "", st < 0 ? evc_last_error() : "", i.state,
-	     i.kind, i.code, i.attempts, i.deaths, i.function, i.worker,
-	     i.text);
-	tell(t, " %zu:", evc_remote_text(r, text, sizeof(text)));
-	tell_bytes(t, text, strlen(text));
-	if (st == 0)
-		tell_bytes(t, v.data, v.size);
-}
-
 static void
 keep_remote(struct slots *s, uint64_t *random, evc_remote *r, struct tale *t)
 {

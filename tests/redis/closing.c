@@ -206,14 +206,16 @@ START_TEST(waits_with_a_server_that_is_frozen)
 }
 END_TEST
 
-static atomic_int n_answered;
+static atomic_int asker, n_answered; /* asker: its thread id */
 
 static void *
 add_and_count(void *arg)
 {
-	evc_status st = evc_variable_add(on.cl, "x", 1, NULL);
+	evc_status st;
 
 	(void)arg;
+	atomic_store(&asker, own_tid());
+	st = evc_variable_add(on.cl, "x", 1, NULL);
 	(void)evc_cluster_finished(on.cl);
 	atomic_fetch_add(&n_answered, 1);
 	return (void *)(intptr_t)st;
@@ -233,7 +235,8 @@ START_TEST(calls_about_variables_end_with_the_stop)
 	OK(evc_variable_add(on.cl, "x", 1, NULL));
 	rs_freeze(rg.server);
 	OK(pthread_create(&t, NULL, add_and_count, NULL));
-	t_sleep(MOMENT);
+	UNTIL(atomic_load(&asker) != 0 &&
+	      sleeps_on(atomic_load(&asker), 0.01));
 	ck_assert_int_eq(atomic_load(&n_answered), 0);
 	OK(evc_request_stop(on.c, 0, "enough"));
 	UNTIL(atomic_load(&n_answered) == 1);
@@ -248,17 +251,18 @@ END_TEST
 START_TEST(a_node_that_is_stopped)
 {
 	evc_cluster_config config = { .lease = LONG, .grace = 0.5 };
-	pid_t node;
+	pid_t node, worker;
 
 	rig(_i, &(struct rig_opts){ .own = true });
 	rig_node(1);
 	rig_open(&config);
 	OK(join());
 	node = node_of(0);
+	ck_assert_uint_eq(workers_of(0, &worker, 1), 1);
 	rs_freeze(rg.server);
 	OK(kill(node, SIGTERM));
 	/* The second one takes most of the time away. */
-	t_sleep(MOMENT);
+	UNTIL(process_is_over(worker));
 	OK(kill(node, SIGTERM));
 	UNTIL(is_dead(node));
 	rs_thaw(rg.server);
