@@ -111,7 +111,7 @@ START_TEST(node_frozen)
 	rig_node(1);
 	begins_again(&m, r);
 	/* Its worker does not run, though its node is only asleep. */
-	ck_assert(process_is_over(pids[0]));
+	ck_assert(process_is_killed(pids[0]));
 	IS(process_state(frozen), 'T');
 	IS(number_of(r), 2);
 	OK(kill(frozen, SIGCONT));
@@ -245,7 +245,7 @@ START_TEST(node_partitioned)
 	proxy_set(&rg.node, PROXY_HOLD);
 	rig_node(1);
 	begins_again(&m, r);
-	ck_assert(process_is_over(pids[0]));
+	ck_assert(process_is_killed(pids[0]));
 	proxy_set(&rg.node, PROXY_PASS);
 	IS(number_of(r), 2);
 	UNTIL(numbers().n_up == 2);

@@ -13,7 +13,7 @@
 #include "../conformance/functions.h"
 #include "../support/proxy_util.h"
 
-#include <sys/file.h>
+#include <fcntl.h>
 
 enum { NODES = 12 };
 
@@ -215,6 +215,26 @@ runs_in(const evc_remote *r)
 
 /* ---- functions ---- */
 
+/* Lock the whole file.  A process that was killed has its lock until its files are
+   closed, which takes long on a loaded machine: that is awaited. */
+static inline bool
+lock_alone(int fd)
+{
+	struct flock own = { .l_type = F_WRLCK }, other;
+	double until = t_now() + 0.1;
+
+	do {
+		if (fcntl(fd, F_SETLK, &own) == 0)
+			return true;
+		other = own;
+		if (fcntl(fd, F_GETLK, &other) == 0 &&
+		    other.l_type != F_UNLCK && process_is_killed(other.l_pid))
+			return fcntl(fd, F_SETLKW, &own) == 0;
+		t_sleep(0.001);
+	} while (t_now() < until);
+	return false;
+}
+
 /* [file, seconds, heeds] -> attempt.  Nobody else may be in it with this file:
    else it fails as INTERNAL.  A death lets go. */
 static MAYBE_UNUSED evc_status
@@ -233,7 +253,7 @@ fn_alone(evc_exec *x, void *arg)
 	fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return EVC_NOT_FOUND;
-	if (flock(fd, LOCK_EX | LOCK_NB) < 0) {
+	if (!lock_alone(fd)) {
 		close(fd);
 		return evc_exec_fail(x, EVC_INTERNAL, "two at a time");
 	}

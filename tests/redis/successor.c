@@ -406,7 +406,7 @@ the_lock_is_taken(int i, bool is_far)
 	IS(join(), EVC_UNAVAILABLE);
 	OK(evc_cluster_error_get(on.cl, 0, &e));
 	HAS(e.text, "another coordinator");
-	ck_assert(process_is_over(pid));
+	ck_assert(process_is_killed(pid));
 	IS(code_of(r), EVC_CANCELLED);
 	IS(join(), EVC_UNAVAILABLE);
 	rs_do(rg.server, "DEL %s", key);

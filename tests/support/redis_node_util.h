@@ -65,30 +65,58 @@ node_main(const evc_function *functions, unsigned n,
 
 /* ---- processes ---- */
 
-/* A letter, as the kernel says it: R S T Z; 0: there is none. */
-static MAYBE_UNUSED char
-process_state(pid_t pid)
+/* The field of /proc/PID/stat by its number in proc(5), 3 and more, in TEXT; NULL:
+   there is no such process. */
+static inline const char *
+process_field(pid_t pid, int number, char *text, size_t size)
 {
-	char path[32], text[512] = "";
-	const char *p;
+	char path[32], *p;
 	FILE *f;
 
 	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
 	f = fopen(path, "r");
 	if (f == NULL)
-		return 0;
-	p = fgets(text, sizeof(text), f) != NULL ? strrchr(text, ')') : NULL;
+		return NULL;
+	p = fgets(text, (int)size, f) != NULL ? strrchr(text, ')') : NULL;
 	fclose(f);
-	return p != NULL ? p[2] : 0;
+	for (; p != NULL && number > 3; number--)
+		p = strchr(p + 2, ' ') - 1;
+	return p != NULL ? p + 2 : NULL;
 }
 
-/* Nothing of it runs any more. */
+/* A letter, as the kernel says it: R S T Z; 0: there is none. */
+static MAYBE_UNUSED char
+process_state(pid_t pid)
+{
+	char text[512];
+	const char *state = process_field(pid, 3, text, sizeof(text));
+
+	return state != NULL ? *state : 0;
+}
+
+/* The process is closed, too: files, locks, memory. */
 static MAYBE_UNUSED bool
 process_is_over(pid_t pid)
 {
 	char s = process_state(pid);
 
 	return s == 0 || s == 'Z' || s == 'X';
+}
+
+/* No instruction of the program runs any more, but the kernel may not have closed
+   its files yet. */
+static MAYBE_UNUSED bool
+process_is_killed(pid_t pid)
+{
+	const unsigned long exiting = 4, sigkill = 1UL << (SIGKILL - 1);
+	char text[512];
+	const char *flags = process_field(pid, 9, text, sizeof(text)),
+		   *pending;
+
+	if (flags == NULL || (strtoul(flags, NULL, 10) & exiting) != 0)
+		return true;
+	pending = process_field(pid, 31, text, sizeof(text));
+	return pending == NULL || (strtoul(pending, NULL, 10) & sigkill) != 0;
 }
 
 /* ---- in the test ---- */

@@ -7,7 +7,9 @@
  */
 #include "redis/engine/engine.h"
 
-#define MARGIN_NS UINT64_C(50000000) /* clocks do not go equally fast */
+/* The kernel kills a node's workers at the end of its lease; what they have open
+   or locked is free a little later, and clocks do not go equally fast. */
+#define MARGIN_NS(lease_ns) ((lease_ns) / 10 + UINT64_C(50000000))
 
 /* ---- the register ---- */
 
@@ -103,7 +105,7 @@ evc__session_remember(const struct node_session *s)
 uint64_t
 evc__redis_over_ns(uint64_t since_ns, uint64_t lease_ns)
 {
-	return evc__after(since_ns, lease_ns + MARGIN_NS);
+	return evc__after(since_ns, lease_ns + MARGIN_NS(lease_ns));
 }
 
 void
