@@ -79,7 +79,7 @@ shake -n 5 sh -c 'exit 4'
 check "a program that ends by itself, with an error" fault_found status \
 	'exit status 4'
 # shellcheck disable=SC2016 # for that shell
-shake -t 0.05 -n 3 -k 1 sh -c 'trap "trap - TERM; kill \$\$" TERM
+shake -t 2 -n 3 -k 1 sh -c 'trap "trap - TERM; kill \$\$" TERM
 	sleep 60 & wait; sleep 60 & wait'
 check "a death by the signal with a handler is a fault" fault_found status \
 	'killed by Terminated'

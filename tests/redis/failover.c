@@ -16,8 +16,8 @@ enum { MANY = 200 };
 static void
 begin_with_sentinels(int i, const char *options)
 {
-	/* Longer than a failover takes. */
-	evc_cluster_config config = { .lease = 10 };
+	/* Longer than a failover takes: sentinels_await_failover(). */
+	evc_cluster_config config = { .lease = 30 };
 	int n;
 
 	/* Both keep what they have. */
@@ -62,6 +62,7 @@ START_TEST(functions_go_on)
 			rs_kill(rg.server);
 		r[i] = SCHEDULE("add", "[ii]", i, 1);
 	}
+	sentinels_await_failover();
 	for (i = 0; i < MANY; i++)
 		IS(take_number(r[i]), i + 1);
 	OK(join());
@@ -72,14 +73,16 @@ END_TEST
 
 START_TEST(variables_may_be_lost)
 {
-	double until = t_now() + T_LIMIT;
 	evc_reason e;
 	evc_status st;
+	double until;
 
 	begin_with_sentinels(_i, "");
 	DO("step", "[sd]", "n", 0.0);
 	OK(join());
 	rs_kill(rg.server);
+	sentinels_await_failover();
+	until = t_now() + T_LIMIT;
 	do {
 		st = evc_schedule_pack(on.cl, "add", NULL, NULL, "[ii]", 1, 2);
 		t_sleep(0.01);
@@ -103,6 +106,7 @@ START_TEST(variables_that_are_trusted_stay)
 			OK(join());
 			await_replica();
 			rs_kill(rg.server);
+			sentinels_await_failover();
 		}
 		OK(evc_schedule_pack(on.cl, "step", &txn, NULL, "[sd]", "n",
 				     0.0));

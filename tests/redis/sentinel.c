@@ -31,6 +31,7 @@ START_TEST(a_failover)
 	TURN(&w, w.downs > 0);
 	/* And one of those who know it is gone, too. */
 	rs_kill(&watchers[0]);
+	sentinels_await_failover();
 	TURN(&w, w.ups == 2);
 	ck_assert(!w.same);
 	ck_assert(say(&w, REDIS_SAY, on_answer, "SET", "c", "d", NULL));

@@ -52,6 +52,28 @@ sentinels_start(struct redis_server *master)
 	UNTIL(sentinels_are_ready());
 }
 
+static inline bool
+replica_is_master(void)
+{
+	redisReply *r = rs_ask(&replica, "ROLE");
+	bool yes = r->elements > 0 && strcmp(r->element[0]->str, "master") == 0;
+
+	freeReplyObject(r);
+	return yes;
+}
+
+/* The master is dead.  A Sentinel that got no cpu for 2 seconds does nothing for
+   30 ("tilt"). */
+static MAYBE_UNUSED void
+sentinels_await_failover(void)
+{
+	double until = t_now() + 3 * T_LIMIT;
+
+	while (!replica_is_master() && t_now() < until)
+		t_sleep(0.01);
+	ck_assert_msg(replica_is_master(), "no failover by the Sentinels");
+}
+
 static MAYBE_UNUSED void
 sentinels_end(void)
 {
