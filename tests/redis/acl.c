@@ -447,6 +447,52 @@ START_TEST(a_password_from_a_file)
 }
 END_TEST
 
+static void
+write_password(const struct files *f, const char *password)
+{
+	FILE *to = fopen(f->password, "w");
+
+	ck_assert_ptr_nonnull(to);
+	ck_assert_int_gt(fprintf(to, "%s\n", password), 0);
+	OK(fclose(to));
+}
+
+/* All logins of this program and of its node come after the change.  A file that
+   is gone changes nothing. */
+START_TEST(a_password_is_changed)
+{
+	evc_cluster_config config = { .lease = 5 };
+	struct files f = make_files();
+	char options[100];
+
+	snprintf(options, sizeof(options), "?password-file=%s", f.password);
+	rig(_i, &(struct rig_opts){ .own = true, .options = options });
+	rs_do(rg.server, "CONFIG SET requirepass %s", PASSWORD);
+	snprintf(rg.server->password, sizeof(rg.server->password), "%s",
+		 PASSWORD);
+	rs_unlink(rg.server);
+	snprintf(rg.node_uri, sizeof(rg.node_uri), "%s", rg.uri);
+	rig_node(1);
+	rig_open(&config);
+	IS(take_number(SCHEDULE("add", "[ii]", 1, 2)), 3);
+	rs_do(rg.server, "CONFIG SET requirepass another");
+	snprintf(rg.server->password, sizeof(rg.server->password), "another");
+	rs_do(rg.server, "CLIENT KILL TYPE normal SKIPME yes");
+	write_password(&f, "another");
+	IS(take_number(SCHEDULE("add", "[ii]", 3, 4)), 7);
+	ck_assert_uint_eq(numbers().n_lost, 0);
+	write_password(&f, PASSWORD);
+	rs_do(rg.server, "CONFIG SET requirepass %s", PASSWORD);
+	snprintf(rg.server->password, sizeof(rg.server->password), "%s",
+		 PASSWORD);
+	remove_files(&f);
+	rs_do(rg.server, "CLIENT KILL TYPE normal SKIPME yes");
+	IS(take_number(SCHEDULE("add", "[ii]", 5, 6)), 11);
+	OK(join());
+	rs_unlink(rg.server);
+}
+END_TEST
+
 START_TEST(a_password_from_the_environment)
 {
 	OK(setenv("EVC_TEST_SECRET", PASSWORD, 1));
@@ -482,4 +528,5 @@ limit(void)
 
 REDIS_ROWS("redis: rights", functions, ROW(the_least_rights_are_enough),
 	   ROW(each_right_is_needed), ROW(a_password_from_a_file),
-	   ROW(a_password_from_the_environment), ROW(a_wrong_password))
+	   ROW(a_password_is_changed), ROW(a_password_from_the_environment),
+	   ROW(a_wrong_password))

@@ -229,14 +229,13 @@ take_sentinels(const char *const *options, struct redis_address *a)
 static evc_status
 take_password(const char *const *options, struct redis_address *a)
 {
-	char *file = NULL, *name = NULL;
-	evc_status st = take_text(options, "password-file", &file);
+	char *name = NULL;
+	evc_status st = take_text(options, "password-file", &a->password_file);
 
 	if (st == 0)
 		st = take_text(options, "password-env", &name);
 	if (st == 0)
-		st = evc__redis_password(file, name, &a->password);
-	sync_free(file);
+		st = evc__redis_password(a->password_file, name, &a->password);
 	sync_free(name);
 	return st;
 }
@@ -335,12 +334,12 @@ evc__redis_address(const char *uri, const char *place,
 void
 evc__redis_address_free(struct redis_address *a)
 {
-	char *all[] = { a->at.host, a->ns,  a->user,     a->password, a->ca,
-			a->cert,    a->key, a->tls_name, a->master };
+	char *all[] = { a->at.host, a->ns,  a->user,     a->password_file,
+			a->ca,      a->cert, a->key,     a->tls_name,
+			a->master };
 	unsigned i;
 
-	if (a->password != NULL)
-		explicit_bzero(a->password, strlen(a->password));
+	evc__redis_password_free(a->password);
 	for (i = 0; i < sizeof all / sizeof all[0]; i++)
 		sync_free(all[i]);
 	for (i = 0; i < REDIS_SENTINELS; i++)

@@ -2,7 +2,7 @@
 /*
  * Reads a password: the first line of a file that only its owner can read, or a
  * variable of the environment.  No text made here shows the password.
- * Called by: address.c; any thread.
+ * Called by: address.c and login.c; any thread.
  * Locks: none.
  */
 #include "redis/client/redis.h"
@@ -107,4 +107,12 @@ evc__redis_password(const char *file, const char *variable, char **ret)
 				  " environment",
 				  variable);
 	return evc__redis_copy(value, strlen(value), ret);
+}
+
+void
+evc__redis_password_free(char *password)
+{
+	if (password != NULL)
+		explicit_bzero(password, strlen(password));
+	sync_free(password);
 }

@@ -218,6 +218,28 @@ say_info(struct link *l)
 	return say_step(l, LOGIN_INFO, &a);
 }
 
+/* The password may have been changed since the last login; from a file that cannot
+   be read any more it is the one of the open. */
+static bool
+say_password(struct link *l, const struct redis_address *at)
+{
+	struct redis_args a = { .n = 0 };
+	char *now = NULL;
+	bool said;
+
+	(void)evc__redis_password(at->password_file, NULL, &now);
+	evc__args_text(&a, "AUTH");
+	if (at->user != NULL)
+		evc__args_text(&a, at->user);
+	/* Some users have no password. */
+	evc__args_text(&a, now != NULL            ? now
+			   : at->password != NULL ? at->password
+						  : "");
+	said = say_step(l, LOGIN_AUTH, &a);
+	evc__redis_password_free(now);
+	return said;
+}
+
 static bool
 say_who(struct link *l)
 {
@@ -225,14 +247,8 @@ say_who(struct link *l)
 	struct redis_args a = { .n = 0 };
 	bool said = true;
 
-	if (at->password != NULL || at->user != NULL) {
-		evc__args_text(&a, "AUTH");
-		if (at->user != NULL)
-			evc__args_text(&a, at->user);
-		/* Some users have no password. */
-		evc__args_text(&a, at->password != NULL ? at->password : "");
-		said = say_step(l, LOGIN_AUTH, &a);
-	}
+	if (at->password != NULL || at->user != NULL)
+		said = say_password(l, at);
 	if (said && at->database != 0) {
 		evc__args_text(&a, "SELECT");
 		evc__args_fmt(&a, "%u", at->database);

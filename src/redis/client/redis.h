@@ -40,6 +40,7 @@ struct redis_address {
 	char *ns;                    /* NAMESPACE, without { } or control
 					bytes */
 	char *user, *password;       /* NULL: none; never shown in a text */
+	char *password_file;         /* NULL: none; read again at each login */
 	unsigned database;
 	bool tls;
 	char *ca, *cert, *key, *tls_name; /* NULL: none */
@@ -66,6 +67,8 @@ evc_status evc__redis_copy(const char *s, size_t n, char **ret);
    refused with a text. */
 evc_status evc__redis_password(const char *file, const char *variable,
 			       char **ret);
+/* Overwrite it, and free it; or NULL. */
+void evc__redis_password_free(char *password);
 /* The known options; NULL at the end. */
 extern const char *const evc__redis_options[];
 /* Advice for a login that failed with this text: " (...)", or "". */
