@@ -14,7 +14,7 @@
 
 static evc_coord *c;
 static evc_cluster *cl;
-static atomic_int n_warnings;
+static atomic_int n_warnings, n_saved_again;
 static char warning[1024], requested[1024];
 static pthread_mutex_t warning_lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -28,6 +28,8 @@ log_line(int level, const char *line, const evc_reason *r, void *arg)
 		snprintf(requested, sizeof requested, "%s", line);
 		pthread_mutex_unlock(&warning_lock);
 	}
+	if (strstr(line, "checkpoint saved again") != NULL)
+		atomic_fetch_add(&n_saved_again, 1);
 	if (level != EVC_LOG_WARNING)
 		return;
 	pthread_mutex_lock(&warning_lock);
@@ -92,6 +94,7 @@ setup(void)
 {
 	folder_make();
 	atomic_store(&n_warnings, 0);
+	atomic_store(&n_saved_again, 0);
 }
 
 static void
@@ -296,6 +299,7 @@ END_TEST
 START_TEST(what_cannot_be_saved_is_logged_and_tried_again)
 {
 	char away[112];
+	uint64_t runs;
 
 	snprintf(away, sizeof away, "%s-away", folder);
 	begin(0.002);
@@ -307,8 +311,17 @@ START_TEST(what_cannot_be_saved_is_logged_and_tried_again)
 	HAS(warning, folder);
 	pthread_mutex_unlock(&warning_lock);
 	REFUSED(EVC_NOT_FOUND, evc_cluster_save(cl, NULL));
+	/* The same failure is there once, and its end, too. */
+	runs = saver_runs();
+	UNTIL(saver_runs() >= runs + 5);
+	ck_assert_int_eq(atomic_load(&n_warnings), 1);
 	ck_assert_int_eq(rename(away, folder), 0);
 	UNTIL(inode(path) != 0);
+	UNTIL(atomic_load(&n_saved_again) == 1);
+	OK(evc_variable_add(cl, "n", 1, NULL));
+	runs = saver_runs();
+	UNTIL(saver_runs() >= runs + 5);
+	ck_assert_int_eq(atomic_load(&n_saved_again), 1);
 	/* And it has stopped nothing. */
 	run_steps(3);
 	end_coord_with(c, cl);

@@ -12,7 +12,10 @@
 
 #include <math.h>
 
+#include "base/deadline.h"
 #include "base/proc.h"
+
+#define REMIND_NS UINT64_C(60000000000)
 
 /* check_path() has found the name out. */
 static bool
@@ -184,6 +187,36 @@ load_file(evc_cluster *cl, const char *path, bool at_open)
 
 /* ---- every so often ---- */
 
+/* A failure that lasts is in the log once a minute. */
+static void
+log_failure(evc_cluster *cl, const char *why)
+{
+	struct checkpoint *cp = &cl->checkpoint;
+
+	if (strncmp(cp->told, why, sizeof cp->told - 1) == 0 &&
+	    evc__deadline_left_ns(evc__after(cp->told_ns, REMIND_NS)) > 0)
+		return;
+	evc__copy(cp->told, sizeof cp->told, why);
+	cp->told_ns = sync_mono();
+	evc_log(cl->scope, EVC_LOG_WARNING, NULL, "checkpoint not saved: %s",
+		why);
+}
+
+static void
+log_success(evc_cluster *cl)
+{
+	struct checkpoint *cp = &cl->checkpoint;
+	bool failed;
+
+	sync_lock(&cl->q.lock);
+	failed = cp->n_failed > 0;
+	sync_unlock(&cl->q.lock);
+	if (cp->told[0] == '\0' || failed)
+		return;
+	cp->told[0] = '\0';
+	evc_log(cl->scope, EVC_LOG_INFO, NULL, "checkpoint saved again");
+}
+
 static evc_status
 save_if_changed(evc_coord *c, void *arg)
 {
@@ -199,8 +232,9 @@ save_if_changed(evc_coord *c, void *arg)
 	if (begun)
 		st = save_file(cl, cl->config.checkpoint, true);
 	if (st < 0)
-		evc_log(cl->scope, EVC_LOG_WARNING, NULL,
-			"checkpoint not saved: %s", evc_last_error());
+		log_failure(cl, evc_last_error());
+	else
+		log_success(cl);
 	return 0;
 }
 

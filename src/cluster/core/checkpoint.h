@@ -33,6 +33,10 @@ struct checkpoint {
 	/* lock: the code and the text of the last save, if it failed */
 	evc_status code;
 	char text[TEXT_SIZE];
+	/* looper: the text of the failure in the log, and its time; "": none
+	   since the last save that succeeded */
+	char told[TEXT_SIZE];
+	uint64_t told_ns;
 	/* lock: FIRST_... */
 	unsigned first;
 	/* lock: LAST_... */

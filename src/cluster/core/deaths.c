@@ -75,8 +75,10 @@ evc__deaths_tell(evc_cluster *cl)
 		evc_log(cl->scope, EVC_LOG_WARNING, NULL, "%s", told.text[i]);
 	if (told.n_more > 0)
 		evc_log(cl->scope, EVC_LOG_WARNING, NULL,
-			told.n_more == 1 ? "%u more worker has died" :
-					   "%u more workers have died",
+			told.n_more == 1 ? "%u more worker has died, or "
+					   "did not come up" :
+					   "%u more workers have died, or "
+					   "did not come up",
 			told.n_more);
 	return SYNC_FOREVER;
 }

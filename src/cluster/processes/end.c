@@ -33,8 +33,8 @@ add_lease(struct text *t, const struct process *w)
 		evc__text_add(t, ": the lease was over");
 	else if (p->until_ns != 0 && w->ping_ns != 0)
 		evc__text_fmt(t,
-			      ": it gave no sign of life since a question "
-			      "%.1f s before (its lease is %.1f s)",
+			      ": it gave no sign of life for %.1f s, and the "
+			      "lease of %.1f s that it last heard of was over",
 			      (double)(sync_mono() - w->ping_ns) / 1e9,
 			      (double)p->lease_ns / 1e9);
 }

@@ -24,7 +24,7 @@
 #include "base/text.h"
 #include "redis/client/protocol.h"
 
-#define REDIS_WHY_SIZE 192
+#define REDIS_WHY_SIZE 400 /* a reason, and what it is the reason of */
 
 /* ---- address.c, address_password.c ---- */
 

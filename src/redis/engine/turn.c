@@ -289,6 +289,10 @@ on_up(struct redis_client *cl, bool same, void *arg)
 	e->up = true;
 	evc__redis_away(e, 0);
 	evc__redis_unlink_again(e);
+	if (e->lock.why_down[0] != '\0')
+		evc_log(e->scope, EVC_LOG_ERROR, NULL,
+			"redis: the cluster stays given up: %s",
+			e->lock.why_down);
 	if (e->lock.phase != PHASE_AWAY && e->lock.phase != PHASE_RESTART)
 		return;
 	if (e->lock.g == 0) {

@@ -116,9 +116,10 @@ read_found(struct node *n, const redisReply *r)
 	if (ver != NULL && (n_ver != strlen(PROTOCOL_VERSION) ||
 			    memcmp(ver, PROTOCOL_VERSION, n_ver) != 0)) {
 		evc__node_say(n, EVC_LOG_ERROR,
-			      "waits: the namespace %s is of another version "
-			      "than %s",
-			      n->address.ns, PROTOCOL_VERSION);
+			      "waits: the namespace %s is of version \"%.40s\" "
+			      "of the protocol, and only version %s is known "
+			      "here",
+			      n->address.ns, ver, PROTOCOL_VERSION);
 		return false;
 	}
 	if (gen != NULL && !is_number(gen, n_gen)) {
