@@ -123,6 +123,27 @@ START_TEST(with_a_loop_that_never_turns_again)
 }
 END_TEST
 
+/* The helper thread has the coordinator, which the cluster keeps until its
+   close. */
+START_TEST(with_a_coordinator_that_was_abandoned)
+{
+	evc_cluster_info i;
+	double until;
+
+	open_and_end_it();
+	OK(evc_run(c, NULL, NULL));
+	REFUSED(EVC_FAILED_PRECONDITION, evc_free(c));
+	OK(evc_abandon(c));
+	/* Without the cluster it would be freed within that. */
+	until = t_now() + 0.2;
+	while (t_now() < until)
+		OK(evc_cluster_get(cl, &i));
+	OK(evc_cluster_close(cl));
+	ev_loop_destroy(loop);
+	ck_assert_int_eq(n_told, 2);
+}
+END_TEST
+
 /* A remote is there until it is dropped, whatever is gone. */
 START_TEST(a_remote_that_is_left)
 {
@@ -150,4 +171,4 @@ END_TEST
 API_MAIN("closed", with_a_fetch_that_the_loop_has_not_come_to,
 	 with_a_join_that_the_loop_has_not_come_to, in_the_answer_of_a_fetch,
 	 in_the_answer_of_a_join, with_a_loop_that_never_turns_again,
-	 a_remote_that_is_left)
+	 with_a_coordinator_that_was_abandoned, a_remote_that_is_left)

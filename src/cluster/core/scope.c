@@ -135,10 +135,11 @@ evc__scope_begin(evc_cluster *cl)
 		return st;
 	/* From here on the scope keeps the memory. */
 	evc__cluster_ref(cl);
-	if (cl->loop.own)
+	st = evc_cond_new(cl->scope, &cl->life.kept);
+	if (st == 0 && cl->loop.own)
 		st = evc_reactor_start(cl->scope, "cluster loop", set_up_loop,
 				       cl, NULL, NULL);
-	else
+	else if (st == 0)
 		st = begin_on_home(cl);
 	if (st < 0)
 		evc__scope_undo(cl);

@@ -23,6 +23,9 @@ struct cluster_life {
 	evc_coord *parent;       /* creation */
 	evc_id runner;           /* creation: the scope's member that stands for
 				    the cluster */
+	evc_cond *kept;          /* creation: no thread waits for the condition,
+				    but an abandoned coordinator keeps the scope
+				    of a condition; NULL: the scope may go */
 	evc_id hold;             /* creation, and last close: a member of the
 				    parent, from the last close until the scope
 				    is freed */

@@ -111,6 +111,8 @@ free_scope(evc_cluster *cl)
 	if (!evc__refgate_is_shut(&cl->loop.gate))
 		evc__refgate_close(&cl->loop.gate);
 	(void)evc__scope_errors(cl, true);
+	if (evc_cond_free(cl->life.kept) == 0)
+		cl->life.kept = NULL;
 	if (evc_free(cl->scope) < 0)
 		return false;
 	/* On a destroyed loop there was no turn for these answers. */
