@@ -203,6 +203,8 @@ evc__text_vfmt(struct text *t, const char *fmt, va_list ap)
 	size_t left = t->len < t->room ? t->room - t->len : 0;
 	int n;
 
+	if (fmt == NULL)
+		return;
 	if (t->lines) {
 		lines_vfmt(t, fmt, ap);
 		return;

@@ -83,7 +83,7 @@ add_later(struct text *t, const evc_coord *c, const evc_reason *first)
 	unsigned i, n = 0;
 	evc_reason r;
 
-	for (i = 1; evc_reason_get(c, i, &r) == 0; i++, n++) {
+	for (i = 1; evc__reason_nth(c, i, &r); i++, n++) {
 		evc__text_add(t, n == 0 ? " After that: " : "; ");
 		/* A request may have come in while the winner's was being
 		   written, and may be a little older. */
@@ -130,7 +130,7 @@ explain_coord(struct text *t, const evc_coord *c)
 		if (w & WORD_JOINED)
 			evc__text_add(t, " A join found nothing alive and "
 					 "closed the round.");
-	} else if (evc_reason_get(c, 0, &r) < 0) {
+	} else if (!evc__reason_nth(c, 0, &r)) {
 		evc__text_add(t, "a stop was requested; there was no room "
 				 "for its reason.");
 	} else {

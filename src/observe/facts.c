@@ -285,10 +285,11 @@ copy_counters(evc_coord *c, struct evc__facts *f)
 static void
 copy_reasons(evc_coord *c, struct evc__facts *f)
 {
+	evc_reason r;
 	unsigned n, i;
 
 	f->reasons = &f->first;
-	for (n = 0; evc_reason_get(c, n, n == 0 ? &f->first : NULL) == 0; n++)
+	for (n = 0; evc__reason_nth(c, n, n == 0 ? &f->first : &r); n++)
 		;
 	if (n <= 1) {
 		f->n_reasons = n;
@@ -301,7 +302,7 @@ copy_reasons(evc_coord *c, struct evc__facts *f)
 		f->lost_reasons = n - 1;
 		return;
 	}
-	for (i = 0; i < n && evc_reason_get(c, i, &f->reasons[i]) == 0; i++)
+	for (i = 0; i < n && evc__reason_nth(c, i, &f->reasons[i]); i++)
 		;
 	f->n_reasons = i;
 }

@@ -166,7 +166,7 @@ evc_log_syslog(int level, const char *line, const evc_reason *r, void *arg)
 
 	(void)r;
 	(void)arg;
-	evc__text_add(&t, line);
+	evc__text_add(&t, line != NULL ? line : "(null)");
 	/* syslog is a cancellation point, and holds a lock of the C library. */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);
 	syslog(level, "%s", buf);

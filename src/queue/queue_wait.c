@@ -13,6 +13,7 @@
 
 #include "base/deadline.h"
 #include "base/self.h"
+#include "base/text.h"
 #include "queue/queue_ring.h"
 
 /* Looks at an empty or full ring before the sleep.  Few: the other side may
@@ -285,8 +286,10 @@ static evc_status
 drain_queue(evc_queue *q, double timeout)
 {
 	struct drain d = { .q = q };
+	char said[160];
 	evc_status st;
 
+	evc__copy(said, sizeof said, evc_last_error());
 	sync_lock(&q->lock);
 	evc__ear_open(q, &d.ear);
 	q->n_draining++;
@@ -300,9 +303,9 @@ drain_queue(evc_queue *q, double timeout)
 	sync_sub(&q->wanted[ROOM], DRAINER);
 	list_remove(&d.ear.node);
 	/* An empty ring is drained, also if an end came. */
-	if (ring_is_empty(q))
-		st = 0;
-	else if (st == 0)
+	if (ring_is_empty(q)) {
+		st = evc_refuse(0, "%s", said);
+	} else if (st == 0)
 		st = -EVC_CANCELLED;
 	if (st < 0)
 		evc__queue_refuse(q, st, "evc_queue_drain");

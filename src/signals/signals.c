@@ -11,6 +11,7 @@
 #include <signal.h>
 
 #include "core/core.h"
+#include "base/kick.h"
 #include "base/reserved.h"
 #include "core/helper/job.h"
 #include "core/join/join.h"
@@ -252,8 +253,8 @@ check_signals(const evc_signals_opts *o)
 				   "evc_signals_start: exit_fd is no "
 				   "descriptor");
 	for (i = 0; i < N_STOP && o->stop[i] != 0; i++) {
-		if (o->stop[i] < 1 || o->stop[i] > SIGRTMAX ||
-		    o->stop[i] == SIGKILL || o->stop[i] == SIGSTOP)
+		/* A handler that returns would repeat a fault for ever. */
+		if (!evc__signal_usable(o->stop[i]))
 			return evc__refuse(-EVC_INVALID_ARGUMENT,
 					   "evc_signals_start: signal %d "
 					   "cannot be caught",

@@ -125,6 +125,7 @@ START_TEST(wrong_configs)
 		NO("worker_wait", .worker_wait = bad[i]);
 		NO("lease", .lease = bad[i]);
 		NO("0.1 s at least", .lease = 0.099 / (double)(i + 1));
+		NO("0.01 s at least", .watchdog = 0.0099 / (double)(i + 1));
 		NO("checkpoint_every", .checkpoint_every = bad[i]);
 		NO("retry", .retry.first = bad[i]);
 		NO("retry", .retry.most = bad[i]);

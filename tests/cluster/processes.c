@@ -36,6 +36,26 @@ p_self(evc_exec *x, void *arg)
 			       sa.sa_handler == SIG_DFL, sockets, in_own);
 }
 
+/* The name by which this program was started. */
+static const char *
+own_name(void)
+{
+	static char name[4096];
+	FILE *f = fopen("/proc/self/cmdline", "r");
+
+	if (f == NULL || fread(name, 1, sizeof(name) - 1, f) == 0)
+		return "unknown";
+	fclose(f);
+	return name;
+}
+
+static evc_status
+p_name(evc_exec *x, void *arg)
+{
+	(void)arg;
+	return evc_exec_return(x, "s", own_name());
+}
+
 /* Its own end, which is nobody's error. */
 static evc_status
 p_retire(evc_exec *x, void *arg)
@@ -70,6 +90,7 @@ static const evc_function functions[] = {
 	P_FUNCTIONS,
 	{ .name = "self", .fn = p_self },
 	{ .name = "retire", .fn = p_retire },
+	{ .name = "name", .fn = p_name },
 };
 
 #define N_FUNCTIONS (sizeof(functions) / sizeof(functions[0]))
@@ -85,7 +106,8 @@ START_TEST(functions_run_in_processes_of_their_own)
 	evc_cluster *cl = open_with(c, "processes://2", NULL);
 	evc_cluster_worker_info w;
 	evc_remote *r = schedule_add(cl, 20, 22);
-	char where[32];
+	char where[32], name[4096];
+	evc_value v;
 	int64_t pid;
 
 	ck_assert_int_eq(number_of(r), 42);
@@ -100,6 +122,12 @@ START_TEST(functions_run_in_processes_of_their_own)
 	ck_assert_str_eq(w.where, where);
 	ck_assert_uint_eq(w.lives, 1);
 	ck_assert_int_eq(evc_cluster_worker_get(cl, 2, &w), -EVC_NOT_FOUND);
+	/* By the name that this program has. */
+	r = schedule(cl, "name");
+	OK(evc_remote_fetch(r, T_LIMIT, &v));
+	OK(evc_unpack(&v, "s", name, sizeof(name)));
+	ck_assert_str_eq(name, own_name());
+	evc_remote_free(r);
 	OK(evc_cluster_join(cl, T_LIMIT));
 	evc_cluster_close(cl);
 	end_test(&b, c);

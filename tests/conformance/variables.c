@@ -228,6 +228,55 @@ START_TEST(values_that_are_none)
 }
 END_TEST
 
+/* []: whether a refused read leaves alone what it would have filled, and one that
+   succeeds the text of an error, too */
+static evc_status
+fn_missing(evc_exec *x, void *arg)
+{
+	evc_value seven = { x, 7 };
+	double zero = 7;
+	int alone;
+
+	(void)arg;
+	(void)evc_refuse(0, "this one");
+	if (evc_exec_variable_number(x, "missing", &zero) < 0)
+		return refused(x);
+	alone = zero == 0 && strcmp(evc_last_error(), "this one") == 0;
+	alone &= evc_exec_variable_get(x, "missing", &seven) == -EVC_NOT_FOUND;
+	alone &= evc_exec_variable_get_loose(x, "missing", &seven) ==
+		 -EVC_NOT_FOUND;
+	alone &= seven.data == (void *)x && seven.size == 7;
+	return evc_exec_return(x, "i", alone);
+}
+
+START_TEST(what_is_missing_leaves_all_as_it_is)
+{
+	static const evc_schedule_opts whole = { .flags = EVC_TRANSACTIONAL };
+	evc_value seven = { &seven, 7 };
+	evc_per_worker *none = (evc_per_worker *)&seven;
+	double zero = 7;
+
+	begin(_i, 1);
+	ck_assert_int_eq(take_number(SCHEDULE("missing", "[]")), 1);
+	ck_assert_int_eq(take_number(SCHEDULE_WITH(&whole, "missing", "[]")),
+			 1);
+	(void)evc_refuse(0, "this one");
+	OK(evc_variable_number(on.cl, "missing", &zero));
+	ck_assert(zero == 0);
+	ck_assert_str_eq(evc_last_error(), "this one");
+	IS(evc_variable_get(on.cl, "missing", &seven), -EVC_NOT_FOUND);
+	ck_assert(seven.data == &seven && seven.size == 7);
+	IS(evc_per_worker_value(on.cl, "", "missing", NULL, &none),
+	   -EVC_INVALID_ARGUMENT);
+	ck_assert_ptr_eq(none, (evc_per_worker *)&seven);
+	/* Without a function there is nothing to go on with. */
+	ck_assert(evc_exec_should_stop(NULL));
+	ck_assert(evc_exec_wait_for_stop(NULL, INFINITY));
+	ck_assert_ptr_null(evc_exec_coord(NULL));
+	OK(join());
+}
+END_TEST
+
 /* Texts between machines have a point in every locale. */
 START_TEST(halves_are_added_where_they_have_a_comma)
 {
@@ -259,6 +308,7 @@ static const evc_function functions[] = {
 	{ .name = "read", .fn = fn_read },
 	{ .name = "undone", .fn = fn_undone },
 	{ .name = "wrong", .fn = fn_wrong },
+	{ .name = "missing", .fn = fn_missing },
 };
 
 CONFORMANCE_MAIN("variables", functions,
@@ -267,4 +317,5 @@ CONFORMANCE_MAIN("variables", functions,
 		 ROW(so_does_each_of_two_workers),
 		 ROW(plain_and_transactional_functions_take_turns),
 		 ROW(what_has_failed_is_not_found), ROW(values_that_are_none),
+		 ROW(what_is_missing_leaves_all_as_it_is),
 		 ROW(halves_are_added_where_they_have_a_comma))

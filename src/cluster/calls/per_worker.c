@@ -200,7 +200,6 @@ check_ret(evc_per_worker **ret)
 	if (ret == NULL)
 		return evc_refuse(-EVC_INVALID_ARGUMENT,
 				  "there is no place for the per-worker value");
-	*ret = NULL;
 	return 0;
 }
 
@@ -290,8 +289,7 @@ evc_per_worker_iterator(evc_per_worker *dataset, evc_per_worker **ret_iterator)
 evc_status
 evc_per_worker_next(evc_per_worker *iterator, evc_value *ret_value)
 {
-	if (ret_value != NULL)
-		*ret_value = (evc_value){ NULL, 0 };
+	(void)ret_value;
 	return evc_refuse(-EVC_UNIMPLEMENTED,
 			  "%s is on the workers alone: pass it to "
 			  "evc_schedule, and call evc_exec_next in the "

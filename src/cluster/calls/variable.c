@@ -58,17 +58,28 @@ evc_variable_get(evc_cluster *cluster, const char *name, evc_value *ret_value)
 {
 	evc_engine_update u = { .op = EVC_VARIABLE_GET, .name = name };
 	evc_status st = evc__cluster_check(cluster);
+	evc_value v;
 
-	return st < 0 ? st : evc__variable_perform(cluster, &u, NULL, ret_value);
+	if (st == 0)
+		st = evc__variable_perform(cluster, &u, NULL,
+					   ret_value != NULL ? &v : NULL);
+	if (st == 0)
+		*ret_value = v;
+	return st;
 }
 
 evc_status
 evc_variable_number(evc_cluster *cluster, const char *name, double *ret_number)
 {
 	evc_value v = { NULL, 0 };
-	evc_status st = evc_variable_get(cluster, name, &v);
+	char said[160];
+	evc_status st;
 
-	if (st < 0 && st != -EVC_NOT_FOUND)
+	evc__copy(said, sizeof said, evc_last_error());
+	st = evc_variable_get(cluster, name, &v);
+	if (st == -EVC_NOT_FOUND)
+		(void)evc_refuse(0, "%s", said);
+	else if (st < 0)
 		return st;
 	if (ret_number == NULL)
 		st = evc_refuse(-EVC_INVALID_ARGUMENT,

@@ -38,6 +38,27 @@ own_path(void)
 	return copy_of("/proc/self/exe");
 }
 
+/* The name by which this program was started: some programs look for their files
+   beside that, and not beside the file that it is a link to. */
+static char *
+own_name(const char *path)
+{
+	char line[PATH_MAX];
+
+	return copy_of(evc__proc_file("/proc/self/cmdline", line,
+				      sizeof line) > 0 && line[0] != '\0' ?
+			       line : path);
+}
+
+static char *
+argument(const struct processes *p, const char *const *options, unsigned i)
+{
+	if (i > 0)
+		return copy_of(evc__uri_option(options, "arg", i - 1));
+	return evc__uri_option(options, "program", 0) != NULL ?
+		       copy_of(p->path) : own_name(p->path);
+}
+
 /* 0, or refused at the open, instead of after worker_wait: the file cannot be
    executed. */
 static evc_status
@@ -111,9 +132,7 @@ evc__processes_program(struct processes *p, const char *const *options)
 	if (st < 0)
 		return st;
 	for (i = 0; i <= n; i++) {
-		p->argv[i] = copy_of(i == 0 ? p->path :
-					      evc__uri_option(options, "arg",
-							      i - 1));
+		p->argv[i] = argument(p, options, i);
 		if (p->argv[i] == NULL)
 			return no_memory();
 	}

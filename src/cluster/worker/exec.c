@@ -275,7 +275,7 @@ evc_exec_fail(evc_exec *x, evc_status code, const char *fmt, ...)
 bool
 evc_exec_should_stop(const evc_exec *x)
 {
-	return evc__worker_is_cancelled(x->w, x->n) ||
+	return x == NULL || evc__worker_is_cancelled(x->w, x->n) ||
 	       evc_should_stop(x->w->env.coord);
 }
 
@@ -304,14 +304,15 @@ wait_for_bell(evc_exec *x, uint64_t until, bool rings)
 bool
 evc_exec_wait_for_stop(evc_exec *x, double timeout)
 {
-	struct worker *w = x->w;
 	bool stop, rings;
+	struct worker *w;
 	evc_id id = 0;
 
 	/* No thread rings in a fork child. */
 	if (evc_exec_should_stop(x) || !(timeout > 0) ||
-	    evc__worker_inherited(w))
+	    evc__worker_inherited(x->w))
 		return evc_exec_should_stop(x);
+	w = x->w;
 	/* Refused after a stop, which the next look sees. */
 	rings = evc_cancel_push(w->env.coord, evc__worker_ring, w, 0, &id) == 0;
 	sync_add(&w->sleepers, 1);
@@ -325,7 +326,7 @@ evc_exec_wait_for_stop(evc_exec *x, double timeout)
 evc_coord *
 evc_exec_coord(const evc_exec *x)
 {
-	return x->w->env.coord;
+	return x != NULL ? x->w->env.coord : NULL;
 }
 
 /* ---- the attempt ---- */

@@ -8,6 +8,7 @@
  */
 #include "cluster/worker/exec.h"
 
+#include "base/text.h"
 #include "wire/vector.h"
 
 /* ---- at once ---- */
@@ -67,10 +68,16 @@ evc__exec_read(const evc_exec *x, const char *name, evc_value *ret)
 static evc_status
 read_number(const evc_exec *x, const char *name, read_fn *read, double *ret)
 {
+	char said[160];
+	evc_status st;
 	evc_value v;
-	evc_status st = read(x, name, &v);
 
-	if (st < 0 && st != -EVC_NOT_FOUND)
+	evc__copy(said, sizeof said, evc_last_error());
+	st = read(x, name, &v);
+	/* A variable that is missing is 0. */
+	if (st == -EVC_NOT_FOUND)
+		(void)evc_refuse(0, "%s", said);
+	else if (st < 0)
 		return st;
 	st = evc__content_number(name, &v, ret);
 	evc_value_free(&v);
@@ -273,15 +280,18 @@ get(const evc_exec *x, const char *call, const char *name, read_fn *read,
 {
 	const evc_engine_update u = { .op = EVC_VARIABLE_GET, .name = name };
 	evc_status st = evc__exec_check_update(x, &u);
+	evc_value v = { NULL, 0 };
 
 	if (st < 0)
 		return st;
 	if (ret_value == NULL)
 		return evc_refuse(-EVC_INVALID_ARGUMENT,
 				  "%s: there is no place for the value", call);
-	*ret_value = (evc_value){ 0 };
-	return x->transactional ? get_changed(x, name, read, ret_value) :
-				  get_now(x, name, ret_value);
+	st = x->transactional ? get_changed(x, name, read, &v) :
+				get_now(x, name, &v);
+	if (st == 0)
+		*ret_value = v;
+	return st;
 }
 
 evc_status

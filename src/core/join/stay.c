@@ -106,8 +106,11 @@ evc__check_host(const evc_coord *c, const char *func)
 evc_status
 evc_may_wait(evc_coord *c, const char *func)
 {
-	evc_status st = evc__check(c, func);
+	evc_status st;
 
+	if (func == NULL)
+		func = __func__;
+	st = evc__check(c, func);
 	if (st < 0 || !evc__self_has_loop)
 		return st;
 	st = evc__enter(c, -EVC_FAILED_PRECONDITION, func);

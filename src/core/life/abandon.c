@@ -196,6 +196,7 @@ evc_status
 evc_abandon(evc_coord *c)
 {
 	evc_status st = c != NULL ? evc__check(c, __func__) : 0;
+	struct evc__last_error said = evc__last_error_keep();
 
 	if (c == NULL || st < 0)
 		return st;
@@ -226,5 +227,6 @@ evc_abandon(evc_coord *c)
 	/* After this call no join is there to relieve the helper. */
 	evc__helper_relieve(c);
 	evc__refgate_leave(&c->life.gate);
+	evc__last_error_restore(&said);
 	return 0;
 }

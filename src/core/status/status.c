@@ -14,7 +14,7 @@
 #include "base/unwind.h"
 #include "core/core.h"
 
-static __thread char last_error[160];
+static __thread char last_error[sizeof((struct evc__last_error *)0)->text];
 /* Bytes of a text before its middle is left out. */
 #define SAID_SIZE 1024
 /* The coordinator that has already recorded the text of last_error as an error;
@@ -76,6 +76,22 @@ evc_refuse(evc_status status, const char *fmt, ...)
 	evc__copy_ends(last_error, sizeof last_error, said);
 	error_of = NULL;
 	return status;
+}
+
+struct evc__last_error
+evc__last_error_keep(void)
+{
+	struct evc__last_error kept = { .of = error_of };
+
+	memcpy(kept.text, last_error, sizeof last_error);
+	return kept;
+}
+
+void
+evc__last_error_restore(const struct evc__last_error *kept)
+{
+	memcpy(last_error, kept->text, sizeof last_error);
+	error_of = kept->of;
 }
 
 bool

@@ -51,6 +51,13 @@ evc_status evc__enter(evc_coord *c, evc_status refused, const char *func);
 bool evc__refusal_is_new(const evc_coord *c);
 /* Note the reason of a refusal for the calling thread; returns the status. */
 #define evc__refuse evc_refuse
+/* For a call that succeeds although a call in it was refused. */
+struct evc__last_error {
+	char text[160];
+	const evc_coord *of;
+};
+struct evc__last_error evc__last_error_keep(void);
+void evc__last_error_restore(const struct evc__last_error *kept);
 /* evc__refuse without a format, safe in signal handlers: "func: why". */
 evc_status evc__refuse_plain(evc_status s, const char *func, const char *why);
 #define evc__refuse_setup evc_refuse_setup

@@ -333,22 +333,29 @@ nth_slot(const evc_coord *c, uint64_t w, unsigned index)
 	return NO_SLOT;
 }
 
+bool
+evc__reason_nth(const evc_coord *c, unsigned index, evc_reason *ret)
+{
+	evc_coord *locked = (evc_coord *)c;
+	uint64_t w;
+	bool found;
+
+	sync_lock(&locked->lock);
+	w = sync_load(&c->word);
+	found = evc__reason_copy(c, nth_slot(c, w, index), w, ret);
+	sync_unlock(&locked->lock);
+	return found;
+}
+
 evc_status
 evc_reason_get(const evc_coord *c, unsigned index, evc_reason *ret_reason)
 {
-	evc_coord *locked = (evc_coord *)c;
 	evc_status st = evc__check(c, __func__);
-	bool found;
 	evc_reason r;
-	uint64_t w;
 
 	if (st < 0)
 		return st;
-	sync_lock(&locked->lock);
-	w = sync_load(&c->word);
-	found = evc__reason_copy(c, nth_slot(c, w, index), w, &r);
-	sync_unlock(&locked->lock);
-	if (!found)
+	if (!evc__reason_nth(c, index, &r))
 		return evc__refuse(-EVC_NOT_FOUND,
 				   "evc_reason_get: no reason %u", index);
 	if (ret_reason != NULL)

@@ -112,6 +112,9 @@ const evc_reason *evc__reason_peek(const evc_coord *c, unsigned slot,
    reason of the round of w. */
 bool evc__reason_copy(const evc_coord *c, unsigned slot, uint64_t w,
 		      evc_reason *ret);
+/* Lock not held: copy the reason as evc_reason_get counts them.  false: there is
+   no such reason. */
+bool evc__reason_nth(const evc_coord *c, unsigned index, evc_reason *ret);
 /* Lock held: m is about to leave the register: reasons from the thread of m get
    the id and the name of m. */
 void evc__reasons_sign(evc_coord *c, const struct evc__member *m);

@@ -314,6 +314,47 @@ recorded(evc_status code, const char *func)
 	OK(evc_clear_stop(c));
 }
 
+/* A call inside them is refused, and they succeed. */
+START_TEST(what_succeeds_leaves_the_text_as_it_is)
+{
+	char buf[2000];
+	evc_queue *q;
+
+	setup();
+	OK(evc_queue_new(c, "q", 4, NULL, &q));
+	OK(evc_request_stop(c, 0, "the test"));
+	REFUSED(EVC_INVALID_ARGUMENT, evc_hold_begin(NULL, "h", NULL, NULL));
+	(void)evc_refuse(0, "this one");
+	ck_assert_uint_gt(evc_explain(c, buf, sizeof(buf)), 0);
+	ck_assert_uint_gt(evc_report(c, EVC_REPORT_TEXT, buf, sizeof(buf)), 0);
+	OK(evc_queue_drain(q, 0));
+	ck_assert_str_eq(evc_last_error(), "this one");
+	OK(evc_queue_free(q));
+	OK(evc_join(c, NULL, NULL));
+	OK(evc_free(c));
+}
+END_TEST
+
+START_TEST(NULL_is_no_text)
+{
+	/* Without their attributes, by which a compiler would object. */
+	evc_status (*refuse)(evc_status, const char *, ...) = evc_refuse;
+	void (*say)(evc_coord *, int, const evc_reason *, const char *, ...) =
+		evc_log;
+	const char *volatile none = NULL;
+
+	setup();
+	ck_assert_int_eq(refuse(-EVC_NOT_FOUND, none), -EVC_NOT_FOUND);
+	ck_assert_str_eq(evc_last_error(), "");
+	say(c, EVC_LOG_INFO, NULL, none);
+	evc_log_stderr(EVC_LOG_INFO, none, NULL, NULL);
+	evc_log_syslog(EVC_LOG_INFO, none, NULL, NULL);
+	REFUSED(EVC_INVALID_ARGUMENT, evc_may_wait(NULL, none));
+	HAS(evc_last_error(), "evc_may_wait");
+	teardown();
+}
+END_TEST
+
 START_TEST(STRICT_SETUP_reports_what_is_refused)
 {
 	evc_config cfg = { .flags = EVC_STRICT_SETUP };
@@ -367,4 +408,5 @@ API_MAIN("wrong_use", NULL_is_refused_by_every_call,
 	 join_options_that_make_no_sense_are_refused,
 	 a_reactor_of_another_coordinator_is_refused,
 	 the_text_of_a_refusal_is_each_threads_own,
+	 what_succeeds_leaves_the_text_as_it_is, NULL_is_no_text,
 	 STRICT_SETUP_reports_what_is_refused, a_status_has_a_name)
