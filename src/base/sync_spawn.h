@@ -7,6 +7,7 @@
 #define EVC_BASE_SYNC_SPAWN_H
 
 #include <spawn.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 
 /* Two ends of a stream, or two of a pipe: 0, or -1 and errno. */
@@ -46,6 +47,9 @@
 		 -1 : \
 		 (ssize_t)syscall(SYS_recvfrom, (fd), (buf), (n), \
 				  MSG_DONTWAIT | MSG_PEEK, NULL, NULL))
+/* The number of bytes to be read: 0, or -1 and errno. */
+#define sync_fd_unread(fd, ret_n) \
+	(SEAM_FAILS("fd_unread") ? -1 : ioctl((fd), FIONREAD, (ret_n)))
 #define sync_send(fd, buf, n) \
 	(SEAM_FAILS("send") ? \
 		 -1 : \

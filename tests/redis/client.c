@@ -3,6 +3,7 @@
  * The client: two connections to a server that is there, not there yet, gone,
  * frozen, wrong, or another one; what was said is answered once and in order.
  */
+#include "../support/proxy_util.h"
 #include "../support/redis_client_util.h"
 #include "../support/seam.h"
 #include "redis/client/client.h"
@@ -273,6 +274,52 @@ START_TEST(a_client_that_slept_loses_nothing)
 	TURN(&w, w.answers == 1);
 	turn_for(&w, 2 * PATIENCE);
 	ck_assert_int_eq(w.downs, 0);
+	end(&w);
+}
+END_TEST
+
+/* Bytes alone are no answer. */
+START_TEST(an_answer_that_does_not_get_whole)
+{
+	struct world w = { .patience = PATIENCE };
+	struct redis_server via;
+	char uri[128], text[4000];
+	struct proxy proxy;
+
+	rs_start(&w.s);
+	proxy = proxy_start((unsigned)w.s.port);
+	via = w.s;
+	via.port = (int)proxy.port;
+	world_open(&w);
+	begin(&w, rs_uri(&via, "ns", "", uri, sizeof(uri)));
+	TURN(&w, w.ups == 1);
+	memset(text, 'x', sizeof(text) - 1);
+	text[sizeof(text) - 1] = '\0';
+	proxy_set(&proxy, PROXY_DRIP);
+	ck_assert(say(&w, REDIS_SAY, on_answer, "ECHO", text, NULL));
+	TURN(&w, w.downs == 1);
+	HAS(w.why, "no answer");
+	proxy_set(&proxy, PROXY_PASS);
+	TURN(&w, w.ups == 2);
+	proxy_end(&proxy);
+	end(&w);
+}
+END_TEST
+
+/* This command and the next one have no answer: each later answer would be taken
+   for one of an earlier question. */
+START_TEST(answers_to_other_questions)
+{
+	struct world w = { .patience = PATIENCE };
+
+	begin_up(&w);
+	ck_assert(say(&w, REDIS_SAY, on_answer, "CLIENT", "REPLY", "SKIP",
+		      NULL));
+	ck_assert(say(&w, REDIS_SAY, on_answer, "GET", "a", NULL));
+	TURN(&w, w.downs == 1);
+	HAS(w.why, "do not fit");
+	ck_assert_int_eq(w.nones, 2);
+	TURN(&w, w.ups == 2);
 	end(&w);
 }
 END_TEST
@@ -685,6 +732,8 @@ START_TEST(what_is_no_server_of_ours)
 	/* An alert of TLS. */
 	refused_by("\x15\x03\x01\x02\x02\x46", "",
 		   "(this seems to be a port for TLS: rediss://)");
+	/* Others would wait for all these answers. */
+	refused_by("*1999999999\r\n+OK\r\n+OK\r\n", "", "memory");
 	refused_by("+OK\r\n$19\r\nredis_version:6.2.7\r\n", "",
 		   "Redis 7 or later is needed, not 6.2.7");
 	refused_by("+OK\r\n$40\r\nredis_version:7.0.15\nredis_mode:sentinel"
@@ -707,7 +756,8 @@ RS_MAIN("redis/client", comes_up_and_says, comes_up_by_a_socket,
 	freed_while_a_name_is_looked_up, freed_at_any_step, waits_for_a_server,
 	the_server_is_killed, the_server_drops_one_connection,
 	a_frozen_server_is_noticed, a_silent_connection_is_noticed,
-	a_client_that_slept_loses_nothing, reset_within_a_reply,
+	a_client_that_slept_loses_nothing, an_answer_that_does_not_get_whole,
+	answers_to_other_questions, reset_within_a_reply,
 	a_server_that_becomes_a_replica, no_sigpipe, much_at_once, scripts_that_were_forgotten, a_user_without_script_load,
 	servers_that_cannot_be_used, no_memory_now_and_then, no_redis_at_all,
 	says_more_than_it_was_asked, what_is_no_server_of_ours)

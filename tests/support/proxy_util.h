@@ -26,6 +26,7 @@ enum proxy_mode {
 	PROXY_PASS,
 	PROXY_HOLD,    /* nothing passes, and nobody is told */
 	PROXY_DEAF,    /* what comes from the server does not pass */
+	PROXY_DRIP,    /* of what comes from the server 20 bytes a second pass */
 	PROXY_REFUSE   /* all are closed, and new ones at once */
 };
 
@@ -168,6 +169,7 @@ static inline bool
 proxy_step(struct proxy_run *p, struct proxy_pair *pair, int from)
 {
 	struct proxy_way *w = &pair->way[from];
+	bool drips;
 	ssize_t n;
 
 	if (w->n == 0) {
@@ -188,9 +190,13 @@ proxy_step(struct proxy_run *p, struct proxy_pair *pair, int from)
 	}
 	if (w->n == 0 || t_now() < w->ready)
 		return true;
-	n = send(pair->fd[1 - from], w->bytes + w->at, w->n, MSG_NOSIGNAL);
+	drips = from == 1 && atomic_load(&p->shared->mode) == PROXY_DRIP;
+	n = send(pair->fd[1 - from], w->bytes + w->at, drips ? 1 : w->n,
+		 MSG_NOSIGNAL);
 	if (n < 0)
 		return errno == EAGAIN || errno == EINTR;
+	if (drips)
+		w->ready = t_now() + 0.05;
 	w->at += (size_t)n;
 	w->n -= (size_t)n;
 	return true;

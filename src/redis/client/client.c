@@ -247,7 +247,6 @@ static void
 on_tick(struct ev_loop *ev, struct ev_timer *timer, int events)
 {
 	struct redis_client *cl = timer->data;
-	struct redis_args a = { .n = 0 };
 	uint64_t now = sync_mono_coarse();
 	double patience = cl->env.patience;
 	struct link *l;
@@ -273,10 +272,9 @@ on_tick(struct ev_loop *ev, struct ev_timer *timer, int events)
 		cl->looked = now;
 		evc__login_look(l);
 	}
-	if (l->first != NULL)
-		return;
-	evc__args_text(&a, "PING");
-	(void)evc__link_say(l, NULL, NULL, &a);
+	/* Also beside other commands: the answer shows that those before it were
+	   theirs. */
+	evc__link_ping(l);
 }
 
 void

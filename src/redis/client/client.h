@@ -37,6 +37,7 @@ struct said {
 	enum redis_script script;
 	bool by_sha;
 	double blocks; /* seconds that an XREAD may wait; < 0: for ever */
+	bool ping;
 };
 
 /* The steps of a login, in the order of their commands. */
@@ -56,8 +57,12 @@ struct link {
 	struct redis_client *cl;
 	redisAsyncContext *ac; /* NULL: no connection */
 	struct said *first, **last;
-	uint64_t heard; /* mono: last bytes that came, or last progress of a
-			   write */
+	uint64_t heard; /* mono: last whole answer, or last progress of a large
+			   one or of a write */
+	bool partial;   /* bytes have come, and no whole answer since */
+	bool pinged;    /* a PING has no answer yet */
+	size_t n_partial; /* bytes, from the second read on */
+	redisReplyObjectFunctions objects; /* what makes answers of bytes */
 	bool full;      /* the kernel has not taken all bytes yet */
 	unsigned steps[LOGIN_STEPS];
 	unsigned n_steps;   /* steps of this login */
@@ -171,6 +176,8 @@ bool evc__link_is_silent(const struct link *l, uint64_t now, double patience);
    fn is not called. */
 bool evc__link_say(struct link *l, redis_reply_fn *fn, void *arg,
 		   struct redis_args *a);
+/* Have the server answer, unless such an answer is awaited already. */
+void evc__link_ping(struct link *l);
 /* Answer all commands without an answer with NULL. */
 void evc__link_answer_none(struct link *l);
 

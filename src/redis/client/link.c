@@ -19,6 +19,12 @@
 
 #include "redis/client/client.h"
 
+/* Bytes of an answer that are progress: a network that needs a patience for as few
+   is no network for a cluster. */
+#define PROGRESS 16384
+/* No answer has more elements; a server that says so would have us wait for them. */
+#define ELEMENTS_MOST (1 << 24)
+
 /* ---- lost ---- */
 
 void
@@ -94,6 +100,22 @@ is_unasked(const struct link *l)
 	       sync_recv_peek(l->ac->c.fd, &c, 1) == 1 && c != '-';
 }
 
+/* Bytes are to come.  A large answer takes its time as long as it makes progress;
+   of a small one some bytes now and then are no sign of life. */
+static void
+note_bytes(struct link *l)
+{
+	int n = 0;
+
+	if (l->partial && sync_fd_unread(l->ac->c.fd, &n) == 0)
+		l->n_partial += (size_t)n;
+	l->partial = true;
+	if (l->n_partial < PROGRESS)
+		return;
+	l->n_partial = 0;
+	l->heard = sync_mono_coarse();
+}
+
 static void
 on_readable(struct ev_loop *ev, struct ev_io *io, int events)
 {
@@ -109,7 +131,7 @@ on_readable(struct ev_loop *ev, struct ev_io *io, int events)
 	/* The loop's next turn closes the connection. */
 	if (l->cl->lost)
 		return;
-	l->heard = sync_mono_coarse();
+	note_bytes(l);
 	/* A read by TLS may write, too. */
 	if (l->cl->env.address->tls)
 		without_sigpipe(redisAsyncHandleRead, e->context);
@@ -217,6 +239,33 @@ attach_to_loop(struct link *l)
 	       redisAsyncSetConnectCallback(ac, on_connect) == REDIS_OK;
 }
 
+/* ---- what may come ---- */
+
+#if HIREDIS_MAJOR >= 1
+typedef size_t elements;
+#else
+typedef int elements;
+#endif
+
+static void *(*_Atomic create_array)(const redisReadTask *, elements);
+
+static void *
+create_some(const redisReadTask *task, elements n)
+{
+	return n > ELEMENTS_MOST ? NULL : sync_load(&create_array)(task, n);
+}
+
+static void
+limit_elements(struct link *l)
+{
+	redisReader *r = l->ac->c.reader;
+
+	l->objects = *r->fn;
+	sync_store(&create_array, l->objects.createArray);
+	l->objects.createArray = create_some;
+	r->fn = &l->objects;
+}
+
 /* ---- TLS ---- */
 
 #ifdef HAVE_HIREDIS_SSL
@@ -271,7 +320,8 @@ evc__link_connect(struct link *l, const char *host, unsigned port)
 					  : redisAsyncConnect(host, (int)port);
 
 	l->heard = sync_mono_coarse();
-	l->full = false;
+	l->full = l->partial = l->pinged = false;
+	l->n_partial = 0;
 	l->n_steps = l->at = 0;
 	l->run[0] = '\0';
 	if (ac == NULL || ac->err != 0) {
@@ -284,6 +334,7 @@ evc__link_connect(struct link *l, const char *host, unsigned port)
 	set_up_socket(ac->c.fd, port != 0, cl->env.patience);
 	ac->data = l;
 	l->ac = ac;
+	limit_elements(l);
 #ifdef HAVE_HIREDIS_SSL
 	if (cl->env.address->tls && !begin_tls(l))
 		return false;

@@ -218,7 +218,9 @@ evc__operation_read(const evc_engine_update *u, const redisReply *r,
 				  "is missing",
 				  u->name);
 	if (!evc__reply_is(r, "ok"))
-		return evc_refuse(-EVC_INTERNAL, "redis: an unexpected answer");
+		return evc_refuse(-EVC_INTERNAL,
+				  "redis: an unexpected answer: a change may "
+				  "have been made or not");
 	if (u->op != EVC_VARIABLE_ADD && u->op != EVC_VARIABLE_GET &&
 	    u->op != EVC_VARIABLE_VECTOR_GET)
 		return 0;

@@ -97,6 +97,12 @@ has_unasked_bytes(struct link *l, redisReader *r)
 	return l->cl->lost;
 }
 
+static bool
+is_pong(const redisReply *r)
+{
+	return r->type == REDIS_REPLY_STATUS && strcmp(r->str, "PONG") == 0;
+}
+
 static void
 on_reply(redisAsyncContext *ac, void *reply, void *arg)
 {
@@ -113,6 +119,18 @@ on_reply(redisAsyncContext *ac, void *reply, void *arg)
 		evc__client_lost(l->cl, "the server is a replica now");
 		return;
 	}
+	/* An answer or a command was lost in between, and all answers from here on
+	   would be those of other questions. */
+	if (is_pong(reply) ? !s->ping :
+			     s->ping && !evc__reply_is_error(reply, "")) {
+		evc__client_lost(l->cl, "the answers of the server do not fit "
+					"the questions");
+		return;
+	}
+	l->heard = sync_mono_coarse();
+	l->partial = false;
+	l->n_partial = 0;
+	l->pinged &= !s->ping;
 	(void)take_first_said(l);
 	if (s->by_sha && evc__reply_is_error(reply, "NOSCRIPT") &&
 	    say_whole(l, s)) {
@@ -190,6 +208,7 @@ evc__link_say(struct link *l, redis_reply_fn *fn, void *arg,
 	if (s != NULL) {
 		evc__args_seal(a);
 		s->blocks = seconds_of_block(a);
+		s->ping = a->n == 1 && strcmp(a->argv[0], "PING") == 0;
 		n = redisFormatCommandArgv(&command, a->n, a->argv, a->len);
 	}
 	if (s == NULL || !say_command(l, s, command, n, false)) {
@@ -198,6 +217,18 @@ evc__link_say(struct link *l, redis_reply_fn *fn, void *arg,
 	}
 	evc__args_free(a);
 	return true;
+}
+
+void
+evc__link_ping(struct link *l)
+{
+	struct redis_args a = { .n = 0 };
+
+	if (l->pinged)
+		return;
+	evc__args_text(&a, "PING");
+	if (evc__link_say(l, NULL, NULL, &a))
+		l->pinged = true;
 }
 
 /* ---- scripts ---- */
