@@ -709,6 +709,76 @@ START_TEST(a_replica)
 }
 END_TEST
 
+/* The number of the last renewal of the only node. */
+static int64_t
+last_beat(void)
+{
+	redisReply *keys = rs_ask(rg.server, "KEYS {%s}:*:beat:*", rg.ns);
+	int64_t n = -1;
+
+	if (keys->elements == 1) {
+		redisReply *r = rs_ask(rg.server, "GET %s",
+				       keys->element[0]->str);
+
+		n = r->str != NULL ? strtoll(r->str, NULL, 10) : -1;
+		freeReplyObject(r);
+	}
+	freeReplyObject(keys);
+	return n;
+}
+
+/* Somebody deletes the last entry of the node, with a result, while the coordinator
+   is away: no later entry shows that it is missing. */
+static void
+the_last_entry_is_deleted(int i, unsigned flags)
+{
+	evc_cluster_config config = { .lease = 3 * short_lease() };
+	evc_schedule_opts o = { .flags = flags };
+	evc_reason e;
+	evc_remote *r;
+	char ev[160];
+	int64_t beat;
+
+	redis.may_expire = true;
+	rig(i, &(struct rig_opts){ .coord_proxy = true });
+	rig_node(1);
+	rig_open(&config);
+	snprintf(ev, sizeof(ev), "{%s}:%lld:ev", rg.ns,
+		 (long long)rig_key("GET", "gen"));
+	r = SCHEDULE_WITH(&o, "step", "[sd]", "n", 0.2);
+	UNTIL(info_of(r).state == EVC_REMOTE_RUNNING);
+	proxy_set(&rg.coord, PROXY_REFUSE);
+	UNTIL(rig_key("HEXISTS", "var n") == 1);
+	/* The result of a plain function comes after its update. */
+	beat = last_beat();
+	UNTIL(last_beat() > beat + 1);
+	rs_do(rg.server, "XTRIM %s MAXLEN 0", ev);
+	proxy_set(&rg.coord, PROXY_PASS);
+	if (flags == 0) {
+		OK(code_of(r));
+		ck_assert_uint_gt(info_of(r).attempts, 1);
+		OK(join());
+	} else {
+		IS(join(), EVC_UNAVAILABLE);
+		OK(evc_cluster_error_get(on.cl, 0, &e));
+		HAS(e.text, "an entry of node");
+	}
+	evc_remote_free(r);
+}
+
+START_TEST(the_last_result_is_deleted)
+{
+	the_last_entry_is_deleted(_i, 0);
+}
+END_TEST
+
+/* Its updates are made, so it may not run again. */
+START_TEST(the_last_transactional_result_is_deleted)
+{
+	the_last_entry_is_deleted(_i, EVC_TRANSACTIONAL);
+}
+END_TEST
+
 static const evc_function functions[] = { ROW_FUNCTIONS };
 
 REDIS_ROWS("redis: the server is lost", functions,
@@ -730,6 +800,8 @@ REDIS_ROWS("redis: the server is lost", functions,
 	   ROW(restarted_while_transactional_functions_run),
 	   ROW(out_of_memory), ROW(out_of_memory_when_a_result_is_due),
 	   ROW(lock_without_memory), ROW(stopped_without_its_lock),
+	   ROW(the_last_result_is_deleted),
+	   ROW(the_last_transactional_result_is_deleted),
 	   ROW(without_replicas), ROW(read_only_server),
 	   ROW(read_only_server_for_long),
 	   ROW(a_command_is_forbidden), ROW(scripts_are_flushed),

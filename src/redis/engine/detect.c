@@ -208,6 +208,7 @@ evc__session_beat(struct node_session *s, const char *beat)
 		return;
 	evc__copy(s->beat, sizeof s->beat, beat);
 	s->beat_ns = sync_mono();
+	evc__session_has(s, beat);
 }
 
 static void

@@ -35,6 +35,7 @@ struct detection {
 	unsigned n_watched;  /* processes with a pidfd */
 	char boot_id[64];    /* of this machine; "": not known */
 	uint64_t pid_namespace; /* of this process; 0: not known */
+	bool asking_end; /* an answer whether all entries were read is to come */
 };
 
 void evc__redis_detect_init(struct redis_engine *e);
@@ -51,7 +52,7 @@ bool evc__session_is_dead(const struct node_session *s);
 /* Ask for the leases of all sessions, or of the next ones in turn: at each
    tick. */
 void evc__redis_detect(struct redis_engine *e);
-/* `beat` is the number of the last renewal, as the server has it; "": none. */
+/* `beat` is what the last renewal has left, as the server has it; "": none. */
 void evc__session_beat(struct node_session *s, const char *beat);
 
 #endif

@@ -104,6 +104,7 @@ take_tasks(struct remote_worker *w, unsigned most)
 		call->n = tasks[i].n;
 		call->id = tasks[i].id;
 		call->asked = false;
+		call->changes = (tasks[i].flags & EVC_TRANSACTIONAL) != 0;
 		call->size = s->data.bytes.n - before;
 		s->bytes += call->size;
 		if (s->data.bytes.n >= BATCH_BYTES_MOST)

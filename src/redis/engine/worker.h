@@ -18,6 +18,7 @@ struct sent_call {
 	uint64_t n, id; /* number of the function, id of its result */
 	size_t size;    /* bytes of its frame */
 	bool asked;     /* a cancel of this function alone was sent */
+	bool changes;   /* the function may change variables as a whole */
 };
 
 /* A worker of a node, from the node's registration on.  The first three fields

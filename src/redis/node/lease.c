@@ -83,7 +83,8 @@ evc__node_lease_renew(struct session *s)
 	evc__args_text(&a, s->gen);
 	evc__args_text(&a, s->stamp);
 	evc__args_fmt(&a, "%ld", s->lease_ms);
-	evc__args_fmt(&a, "%llu", (unsigned long long)++s->lease.beat);
+	evc__args_fmt(&a, "%llu %llu", (unsigned long long)++s->lease.beat,
+		      (unsigned long long)evc__outbox_answered(&s->outbox));
 	evc__args_fmt(&a, "%ld", (long)KEYS_PX(s->lease_ms));
 	evc__args_text(&a, n->name);
 	evc__args_text(&a, evc__node_runs_new(s));

@@ -74,6 +74,14 @@ void evc__node_deals_free(struct event_batch *batch);
 
 /* ---- send.c ---- */
 
+/* The number of the last entry that the server has, as all before it. */
+static inline uint64_t
+evc__outbox_answered(const struct outbox *o)
+{
+	return o->first != NULL && o->first->seq != 0 ? o->first->seq - 1 :
+							o->seq;
+}
+
 void evc__node_send_init(struct session *s);
 void evc__node_batch_free(struct event_batch *batch);
 /* Send the batches that can be sent. */
