@@ -571,6 +571,41 @@ START_TEST(once_on_all_with_an_old_one_among_them)
 }
 END_TEST
 
+/* A worker with this in its environment ends before it is one. */
+#define FALSE_START "EVC_TEST_FALSE_START"
+
+__attribute__((constructor)) static void
+start_falsely(void)
+{
+	if (evc_worker_is() && getenv(FALSE_START) != NULL)
+		_exit(7);
+}
+
+/* The coordinator hears why, though it has never seen them up. */
+START_TEST(workers_that_do_not_start)
+{
+	evc_cluster_config config = { .worker_wait = 3, .lease = 60 };
+	evc_cluster_worker_info w;
+	evc_reason e;
+
+	rig(_i, NULL);
+	OK(setenv(FALSE_START, "1", 1));
+	rig_node(2);
+	OK(unsetenv(FALSE_START));
+	OK(evc_new(on.loop, NULL, &on.c));
+	redis_note(rg.uri, 0);
+	OK(open_another(rg.uri, &config, &on.cl));
+	UNTIL(evc_cluster_worker_get(on.cl, 1, &w) == 0 && w.n_failures > 1);
+	ck_assert_uint_eq(w.lives, 0);
+	HAS(w.text, "exit status 7");
+	ck_assert_uint_ge(numbers().n_worker_failures, 2);
+	DO("add", "[ii]", 1, 2);
+	IS(join(), EVC_UNAVAILABLE);
+	OK(evc_cluster_error_get(on.cl, 0, &e));
+	HAS(e.text, "exit status 7");
+}
+END_TEST
+
 static const evc_function functions[] = {
 	ROW_FUNCTIONS, { .name = "token", .fn = fn_token },
 	{ .name = "use", .fn = fn_use },
@@ -590,4 +625,4 @@ REDIS_ROWS("redis: workers", functions, ROW(workers_of_two_nodes),
 	   ROW(values_are_used_where_they_can_be_built),
 	   ROW(values_that_nobody_can_build_end_by_name),
 	   ROW(once_on_all_with_an_old_one_among_them),
-	   ROW(what_nobody_has_ends_by_name))
+	   ROW(what_nobody_has_ends_by_name), ROW(workers_that_do_not_start))

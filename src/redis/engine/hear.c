@@ -147,13 +147,17 @@ hear_end(struct node_session *s, const struct frame *f)
 		return;
 	}
 	w = worker_of(s, false, &fine);
-	if (w == NULL || !w->up)
+	if (w == NULL || (!w->up && f->type != FRAME_GONE))
 		return;
 	evc__text_fmt(&t, "%s%s", s->host, s->host[0] != '\0' ? ": " : "");
 	evc__text_ends(&t, note.text);
 	if (f->type == FRAME_FENCED)
 		evc__remote_worker_fenced(w, why);
-	else {
+	else if (!w->up) {
+		/* It has not come up. */
+		w->start = s->e->reader.worker_start;
+		s->e->sink->gone(s->e->core, w->index, why, EVC_ENGINE_DIED);
+	} else {
 		if (note.number & GONE_IDLE)
 			give_back_calls(w);
 		evc__remote_worker_gone(

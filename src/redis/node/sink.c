@@ -111,16 +111,21 @@ on_gone(void *core, unsigned worker, const char *why, unsigned how)
 	struct local_worker *w = worker_of(core, worker);
 	struct session *s = w->session;
 	char line[DEATH_LINE];
+	bool dead;
 
 	evc__copy_ends(line, sizeof line, why);
 	if (s->state <= SESSION_LIVE ||
 	    (s->state == SESSION_LEAVING && how != EVC_ENGINE_LEFT))
 		evc_log(s->node->scope, EVC_LOG_WARNING, NULL,
 			"redis: node %s: %s", s->node->name, line);
-	/* The coordinator does not know a worker that never was up. */
 	if (w->state == WORKER_UP)
 		evc__node_give_back(w, UINT64_MAX);
-	if (w->state == WORKER_UP || w->state == WORKER_FENCED)
+	/* A start that has failed is one, too. */
+	dead = w->state == WORKER_STARTING && s->state == SESSION_LIVE &&
+	       how != EVC_ENGINE_LEFT;
+	if (dead)
+		w->number++;
+	if (dead || w->state == WORKER_UP || w->state == WORKER_FENCED)
 		say_note(w, FRAME_GONE,
 			 (how == EVC_ENGINE_LEFT ? GONE_LEFT : 0) |
 				 (w->has.n == 0                    ? GONE_IDLE
