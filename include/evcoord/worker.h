@@ -124,7 +124,7 @@ evc_exec_fail(evc_exec *x, evc_status code, const char *fmt, ...)
  *
  * Thread:    any, while the function runs.
  * Ownership: nothing changes hands.
- * Returns:   true from the request on.
+ * Returns:   true from the request on, and for NULL.
  * Since:     0.1
  */
 EVC_API bool
@@ -135,8 +135,8 @@ evc_exec_should_stop(const evc_exec *x);
  *
  * Thread:    the function's.
  * Ownership: nothing changes hands.
- * Returns:   true when the function should end; in a fork child at once, with
- *            the answer as of the fork.
+ * Returns:   true when the function should end, and for NULL; in a fork child
+ *            at once, with the answer as of the fork.
  * Since:     0.1
  */
 EVC_API bool
@@ -144,11 +144,13 @@ evc_exec_wait_for_stop(evc_exec *x, double timeout);
 
 /*
  * The coordinator of the worker: for threads the cluster's scope, for a process
- * the worker's own coordinator.  Its stop is the end of the worker.
+ * the worker's own coordinator.  Its stop is the end of a worker process; the
+ * stop of the scope is the cluster's, and an error there is in the verdict of
+ * the program's coordinator, too.
  *
  * Thread:    the function's.
  * Ownership: the worker's.
- * Returns:   the coordinator, never NULL.
+ * Returns:   the coordinator; NULL for NULL.
  * Since:     0.1
  */
 EVC_API evc_coord *

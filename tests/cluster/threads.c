@@ -37,6 +37,15 @@ own_thread(evc_exec *x, void *arg)
 			       own_tid());
 }
 
+static evc_status
+complains(evc_exec *x, void *arg)
+{
+	(void)arg;
+	return evc_fail(evc_exec_coord(x), EVC_DATA_LOSS, 0, "no disk") ==
+			       EVC_DATA_LOSS ?
+		       0 : EVC_INTERNAL;
+}
+
 /* Deaf: it does not look whether it should stop. */
 static evc_status
 hangs(evc_exec *x, void *arg)
@@ -100,6 +109,7 @@ static const evc_function table[] = {
 	{ .name = "own_thread", .fn = own_thread },
 	{ .name = "hangs", .fn = hangs },
 	{ .name = "obeys", .fn = obeys },
+	{ .name = "complains", .fn = complains },
 	{ .name = "opens", .fn = opens },
 	{ .name = "ends_its_thread", .fn = ends_its_thread },
 };
@@ -488,6 +498,22 @@ START_TEST(a_hung_function_is_a_straggler)
 }
 END_TEST
 
+/* An error that is no function's. */
+START_TEST(an_error_on_the_scope_is_the_programs)
+{
+	evc_verdict v;
+
+	open_cluster("threads://2");
+	OK(evc_schedule_pack(cl, "complains", NULL, NULL, "[]"));
+	UNTIL(evc_should_stop(evc_cluster_scope(cl)));
+	ck_assert(!evc_should_stop(c));
+	evc_cluster_close(cl);
+	ck_assert_int_eq(evc_join(c, NULL, &v), EVC_DATA_LOSS);
+	HAS(v.error.text, "no disk");
+	OK(evc_free(c));
+}
+END_TEST
+
 START_TEST(one_that_ends_its_thread_is_the_end_of_that_worker_alone)
 {
 	evc_schedule_opts once = { .deaths = 1 };
@@ -521,5 +547,5 @@ API_MAIN("threads", the_place_is_the_number_of_threads,
 	 a_function_may_not_join_what_waits_for_it,
 	 a_function_of_the_program_runs_by_its_address,
 	 a_cancel_wakes_the_one_that_runs, a_stop_ends_what_runs_and_what_waits,
-	 a_hung_function_is_a_straggler,
+	 a_hung_function_is_a_straggler, an_error_on_the_scope_is_the_programs,
 	 one_that_ends_its_thread_is_the_end_of_that_worker_alone)

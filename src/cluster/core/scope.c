@@ -114,9 +114,9 @@ begin_on_home(evc_cluster *cl)
 evc_status
 evc__scope_begin(evc_cluster *cl)
 {
-	/* The parent hears of a failed last save. */
-	evc_scope_opts o = { .on_error = cl->config.checkpoint != NULL ?
-					 EVC_ON_ERROR_REPORT : EVC_ON_ERROR_IGNORE,
+	/* The parent hears of a failed last save, and of what functions on
+	   threads report here. */
+	evc_scope_opts o = { .on_error = EVC_ON_ERROR_REPORT,
 			     .home = cl->config.reactor,
 			     .ended = evc__scope_ended,
 			     .describe = evc__cluster_report,

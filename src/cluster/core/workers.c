@@ -309,6 +309,14 @@ lose_remote(evc_cluster *cl, evc_remote *r, bool guilty, bool hung,
 		evc__closures_back(&cl->q, &r->closure, CLOSURE_QUEUED);
 }
 
+static const char *
+oldest_name(const struct cluster_worker *w)
+{
+	return list_empty(&w->running) ?
+		       NULL : remote_name(LIST_OF(w->running.next, evc_remote,
+						  closure.link));
+}
+
 void
 evc__sink_gone(void *core, unsigned worker, const char *why, unsigned how)
 {
@@ -327,7 +335,7 @@ evc__sink_gone(void *core, unsigned worker, const char *why, unsigned how)
 		if (how != EVC_ENGINE_LEFT && w->state != EVC_WORKER_FENCED)
 			count_failure(cl, w);
 		if (how != EVC_ENGINE_LEFT && why[0] != '\0')
-			evc__death_note(cl, why);
+			evc__death_note(cl, why, ran ? oldest_name(w) : NULL);
 		if (!w->told_kill && !w->dismissed && !cl->stop.begun &&
 		    evc__building_is_it(w)) {
 			evc__building_blame(cl, w);
