@@ -339,7 +339,8 @@ enum class missed : unsigned {
 constexpr missed
 missed_at_most(unsigned n) noexcept
 {
-	return static_cast<missed>(EVC_MISSED_AT_MOST(n));
+	/* The macro casts: of another type than its own. */
+	return static_cast<missed>(EVC_MISSED_AT_MOST(1ULL * n));
 }
 
 enum class on_error : unsigned {
@@ -781,7 +782,7 @@ protected:
 
 private:
 	shared *s_ = nullptr;
-	status made_ = evc_status(-EVC_NOT_FOUND);
+	status made_ = -EVC_NOT_FOUND;
 };
 
 } // namespace detail
@@ -886,7 +887,7 @@ public:
 private:
 	evc_coord *c_ = nullptr;
 	evc_id id_ = 0;
-	status made_ = evc_status(-EVC_NOT_FOUND);
+	status made_ = -EVC_NOT_FOUND;
 };
 
 /* A coordinator that somebody else owns. */
@@ -1630,7 +1631,7 @@ protected:
 
 private:
 	keeper *k_ = nullptr;
-	status made_ = evc_status(-EVC_FAILED_PRECONDITION);
+	status made_ = -EVC_FAILED_PRECONDITION;
 };
 
 } // namespace detail

@@ -253,7 +253,7 @@ check_signals(const evc_signals_opts *o)
 				   "evc_signals_start: exit_fd is no "
 				   "descriptor");
 	for (i = 0; i < N_STOP && o->stop[i] != 0; i++) {
-		/* A handler that returns would repeat a fault for ever. */
+		/* After a handler's return a fault comes again, for ever. */
 		if (!evc__signal_usable(o->stop[i]))
 			return evc__refuse(-EVC_INVALID_ARGUMENT,
 					   "evc_signals_start: signal %d "

@@ -187,7 +187,7 @@ load_file(evc_cluster *cl, const char *path, bool at_open)
 
 /* ---- every so often ---- */
 
-/* A failure that lasts is in the log once a minute. */
+/* A lasting failure is in the log once a minute. */
 static void
 log_failure(evc_cluster *cl, const char *why)
 {

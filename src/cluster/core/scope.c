@@ -114,8 +114,8 @@ begin_on_home(evc_cluster *cl)
 evc_status
 evc__scope_begin(evc_cluster *cl)
 {
-	/* The parent hears of a failed last save, and of what functions on
-	   threads report here. */
+	/* The parent hears of a failed last save, and of errors that functions
+	   on threads report here. */
 	evc_scope_opts o = { .on_error = EVC_ON_ERROR_REPORT,
 			     .home = cl->config.reactor,
 			     .ended = evc__scope_ended,

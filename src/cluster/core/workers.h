@@ -72,7 +72,7 @@ struct deaths {
 	unsigned n_more;   /* deaths without a text, for lack of room */
 	uint64_t told_ns;  /* time of the first line in the log of the present
 			      second; 0: none */
-	unsigned n_told;   /* lines of that second */
+	unsigned n_told;   /* lines of the second */
 	char text[DEATHS_KEPT][DEATH_LINE];
 	char last[DEATH_LINE]; /* the latest text of all */
 };
@@ -147,7 +147,7 @@ void evc__worker_back(evc_cluster *cl, struct cluster_worker *w);
 
 /* Lock held: the reason of the worker's end, or of its fence.  NULL: none. */
 void evc__worker_says(struct cluster_worker *w, const char *why);
-/* Lock held: the log is to hear of a death.  ran: the function that ran then, or
+/* Lock held: the log is to hear of a death.  ran: the running function, or
    NULL. */
 void evc__death_note(evc_cluster *cl, const char *text, const char *ran);
 /* At a turn, lock not held: the log hears of the deaths noted.  Returns the

@@ -39,7 +39,7 @@ own_path(void)
 }
 
 /* The name by which this program was started: some programs look for their files
-   beside that, and not beside the file that it is a link to. */
+   beside this name, and not beside the target of the link. */
 static char *
 own_name(const char *path)
 {

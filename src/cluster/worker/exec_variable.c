@@ -74,7 +74,7 @@ read_number(const evc_exec *x, const char *name, read_fn *read, double *ret)
 
 	evc__copy(said, sizeof said, evc_last_error());
 	st = read(x, name, &v);
-	/* A variable that is missing is 0. */
+	/* A missing variable is 0. */
 	if (st == -EVC_NOT_FOUND)
 		(void)evc_refuse(0, "%s", said);
 	else if (st < 0)

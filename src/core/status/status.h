@@ -51,7 +51,7 @@ evc_status evc__enter(evc_coord *c, evc_status refused, const char *func);
 bool evc__refusal_is_new(const evc_coord *c);
 /* Note the reason of a refusal for the calling thread; returns the status. */
 #define evc__refuse evc_refuse
-/* For a call that succeeds although a call in it was refused. */
+/* For calls with success although an inner call was refused. */
 struct evc__last_error {
 	char text[160];
 	const evc_coord *of;

@@ -272,8 +272,8 @@ on_tick(struct ev_loop *ev, struct ev_timer *timer, int events)
 		cl->looked = now;
 		evc__login_look(l);
 	}
-	/* Also beside other commands: the answer shows that those before it were
-	   theirs. */
+	/* Also beside other commands: the answer shows that the answers before fit
+	   their questions. */
 	evc__link_ping(l);
 }
 

@@ -58,11 +58,11 @@ struct link {
 	redisAsyncContext *ac; /* NULL: no connection */
 	struct said *first, **last;
 	uint64_t heard; /* mono: last whole answer, or last progress of a large
-			   one or of a write */
+			   answer or of a write */
 	bool partial;   /* bytes have come, and no whole answer since */
 	bool pinged;    /* a PING has no answer yet */
 	size_t n_partial; /* bytes, from the second read on */
-	redisReplyObjectFunctions objects; /* what makes answers of bytes */
+	redisReplyObjectFunctions objects; /* make answers of bytes */
 	bool full;      /* the kernel has not taken all bytes yet */
 	unsigned steps[LOGIN_STEPS];
 	unsigned n_steps;   /* steps of this login */

@@ -19,10 +19,10 @@
 
 #include "redis/client/client.h"
 
-/* Bytes of an answer that are progress: a network that needs a patience for as few
-   is no network for a cluster. */
+/* So many bytes of an answer are progress: a network with less in a patience is no
+   network for a cluster. */
 #define PROGRESS 16384
-/* No answer has more elements; a server that says so would have us wait for them. */
+/* No answer has more elements, and nobody waits for so many. */
 #define ELEMENTS_MOST (1 << 24)
 
 /* ---- lost ---- */
@@ -100,8 +100,8 @@ is_unasked(const struct link *l)
 	       sync_recv_peek(l->ac->c.fd, &c, 1) == 1 && c != '-';
 }
 
-/* Bytes are to come.  A large answer takes its time as long as it makes progress;
-   of a small one some bytes now and then are no sign of life. */
+/* Bytes are to come.  A large answer may take any time with progress; some bytes of
+   a small answer now and then are no sign of life. */
 static void
 note_bytes(struct link *l)
 {
@@ -239,7 +239,7 @@ attach_to_loop(struct link *l)
 	       redisAsyncSetConnectCallback(ac, on_connect) == REDIS_OK;
 }
 
-/* ---- what may come ---- */
+/* ---- limits of answers ---- */
 
 #if HIREDIS_MAJOR >= 1
 typedef size_t elements;

@@ -218,8 +218,8 @@ say_info(struct link *l)
 	return say_step(l, LOGIN_INFO, &a);
 }
 
-/* The password may have been changed since the last login; from a file that cannot
-   be read any more it is the one of the open. */
+/* The password may have been changed since the last login; when the file cannot be
+   read any more, the password of the open counts. */
 static bool
 say_password(struct link *l, const struct redis_address *at)
 {

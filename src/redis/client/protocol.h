@@ -23,9 +23,8 @@
  *     {NS}:G:opts         string  "LEASE_MS MAX_FRAME"
  *     {NS}:G:ev           stream  all nodes -> coordinator
  *     {NS}:G:to:NODE.INC  stream  coordinator -> that session of a node
- *     {NS}:G:beat:NODE.INC  string  number of the lease's last renewal, and
- *                                 "BEAT SEQ": of the last entry that the server
- *                                 has
+ *     {NS}:G:beat:NODE.INC  string  "BEAT SEQ": numbers of the lease's last
+ *                                 renewal, and of the last entry with an answer
  *     {NS}:G:v:ID         string  an input of VALUE_LEAST bytes or more, of the
  *                                 remote with that id
  *     {NS}:G:seqs         hash    asker -> number and text of the last answer

@@ -24,7 +24,7 @@
 #include "base/text.h"
 #include "redis/client/protocol.h"
 
-#define REDIS_WHY_SIZE 400 /* a reason, and what it is the reason of */
+#define REDIS_WHY_SIZE 400 /* a reason with its consequence */
 
 /* ---- address.c, address_password.c ---- */
 
@@ -67,7 +67,7 @@ evc_status evc__redis_copy(const char *s, size_t n, char **ret);
    refused with a text. */
 evc_status evc__redis_password(const char *file, const char *variable,
 			       char **ret);
-/* Overwrite it, and free it; or NULL. */
+/* Overwrite and free a password, or NULL. */
 void evc__redis_password_free(char *password);
 /* The known options; NULL at the end. */
 extern const char *const evc__redis_options[];

@@ -36,6 +36,8 @@ struct detection {
 	char boot_id[64];    /* of this machine; "": not known */
 	uint64_t pid_namespace; /* of this process; 0: not known */
 	bool asking_end; /* an answer whether all entries were read is to come */
+	char lost_of[NODE_NAME_SIZE]; /* node with a lost entry, for the end of
+					 the cluster; "": none */
 };
 
 void evc__redis_detect_init(struct redis_engine *e);
@@ -52,7 +54,7 @@ bool evc__session_is_dead(const struct node_session *s);
 /* Ask for the leases of all sessions, or of the next ones in turn: at each
    tick. */
 void evc__redis_detect(struct redis_engine *e);
-/* `beat` is what the last renewal has left, as the server has it; "": none. */
+/* `beat`, of the last renewal, is as on the server; "": none. */
 void evc__session_beat(struct node_session *s, const char *beat);
 
 #endif

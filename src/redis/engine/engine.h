@@ -9,7 +9,8 @@
  *     turn         turns of the loop: message, ticks, feeding, the end
  *     restart      an old generation is brought to its end
  *     lock         the lock of the namespace, and the generation
- *     events       entries of nodes; hear: the frames in an entry
+ *     events       entries of nodes; hear: the frames in an entry; missing:
+ *                  entries that were deleted
  *     fence        how sessions end
  *     nodes        sessions begin and are over
  *     feed         functions for workers; chunks: frames on their way

@@ -70,73 +70,6 @@ is_out_of_order(const struct node_session *s, uint64_t seq)
 	return seq > s->seen && seq - s->seen > UNANSWERED && !s->ending;
 }
 
-/* true: the entry has come before; else the entry is noted. */
-static bool
-was_seen(struct node_session *s, uint64_t seq)
-{
-	uint64_t back;
-
-	if (seq > s->seen) {
-		back = seq - s->seen;
-		s->seen_bits = back < 64 ? s->seen_bits << back : 0;
-		s->seen_bits |= 1;
-		s->seen = seq;
-		return false;
-	}
-	back = s->seen - seq;
-	if (back >= 64 || (s->seen_bits >> back & 1))
-		return true;
-	s->seen_bits |= UINT64_C(1) << back;
-	return false;
-}
-
-/* The bits of all entries up to the last one that came. */
-static uint64_t
-bits_of_all(const struct node_session *s)
-{
-	return s->seen < 64 ? (UINT64_C(1) << s->seen) - 1 : UINT64_MAX;
-}
-
-/* true: an entry has not come, and cannot come any more, because the node would
-   not have sent the last one before.  Somebody has deleted the entry, or the
-   server has lost it. */
-static bool
-has_lost_one(const struct node_session *s)
-{
-	uint64_t must = bits_of_all(s);
-
-	must &= ~((UINT64_C(1) << UNANSWERED) - 1);
-	return (s->seen_bits & must) != must && !s->ending;
-}
-
-/* Is there a function whose updates may have been made? */
-static bool
-may_have_changed(const struct node_session *s)
-{
-	struct remote_worker *w;
-	unsigned i, k;
-
-	for (i = 0; i < s->n_workers; i++)
-		for (w = s->workers[i], k = 0; w != NULL && k < w->n; k++)
-			if (worker_call(w, k)->changes)
-				return true;
-	return false;
-}
-
-/* What stood in the entry is not known.  Functions that can run again do so. */
-static void
-lose_entry(struct node_session *s)
-{
-	if (may_have_changed(s))
-		evc__redis_lose(s->e, false,
-				"an entry of node %s was lost: what its "
-				"transactional functions have changed is not "
-				"known",
-				s->name);
-	else
-		evc__session_fence(s, "an entry of it was lost");
-}
-
 static struct node_session *
 session_of(struct redis_engine *e, const struct event *ev)
 {
@@ -156,7 +89,6 @@ static void
 serve_event(struct redis_engine *e, const struct event *ev)
 {
 	struct node_session *s;
-	bool lost;
 
 	if (ev->seq == 0 && !ev->fence) {
 		evc__redis_tell(e);
@@ -180,13 +112,12 @@ serve_event(struct redis_engine *e, const struct event *ev)
 				      "wrong number");
 		return;
 	}
-	if (was_seen(s, ev->seq))
+	if (!evc__session_sees(s, ev->seq))
 		return;
-	lost = has_lost_one(s);
 	evc__redis_hear(s, ev->frames, ev->n);
-	s = lost ? session_of(e, ev) : NULL;
-	if (s != NULL)
-		lose_entry(s);
+	s = evc__session_find(e, ev->node);
+	if (s != NULL && s->inc == ev->inc)
+		evc__session_gaps(s);
 }
 
 /* Look for sessions whose mark was read. */
@@ -312,60 +243,6 @@ evc__redis_read(struct redis_engine *e)
 	e->reader.reading_g = e->lock.g;
 	e->reader.reading =
 		evc__redis_send(e->client, REDIS_LISTEN, on_events, e, &a);
-}
-
-/* ---- the last entry of a node, which no later one shows to be missing ---- */
-
-/* Has an entry up to number n not come? */
-static bool
-lacks(const struct node_session *s, uint64_t n)
-{
-	if (n > s->seen)
-		return true;
-	return s->seen - n < 64 &&
-	       (~s->seen_bits & bits_of_all(s)) >> (s->seen - n) != 0;
-}
-
-/* No entries were behind the last one that had been read: those that a node has
-   sent before are gone. */
-static void
-on_end(const redisReply *r, void *arg)
-{
-	struct redis_engine *e = arg;
-	struct node_session *s, *tmp;
-
-	e->detect.asking_end = false;
-	EACH_SESSION(s, tmp, e) {
-		if (s->lags && r != NULL && r->type == REDIS_REPLY_NIL &&
-		    e->lock.phase == PHASE_LIVE && s->g == e->lock.g &&
-		    !s->ending && lacks(s, s->has))
-			lose_entry(s);
-		s->lags = false;
-	}
-}
-
-/* The entries were there before the renewal, and are read on another connection:
-   they are late if they have not come by the next one. */
-void
-evc__session_has(struct node_session *s, const char *beat)
-{
-	struct redis_engine *e = s->e;
-	const char *space = strchr(beat, ' ');
-	struct redis_args a = { 0 };
-
-	s->lags = s->has != 0 && lacks(s, s->has);
-	if (s->lags && !e->detect.asking_end && e->lock.phase == PHASE_LIVE) {
-		evc__args_text(&a, "XREAD");
-		evc__args_text(&a, "COUNT");
-		evc__args_text(&a, "1");
-		evc__args_text(&a, "STREAMS");
-		evc__redis_own_key(e, &a, "ev");
-		evc__args_text(&a, e->reader.last);
-		e->detect.asking_end = evc__redis_send(e->client, REDIS_SAY,
-						       on_end, e, &a);
-	}
-	if (!s->lags)
-		s->has = space != NULL ? strtoull(space + 1, NULL, 10) : 0;
 }
 
 void

@@ -154,7 +154,6 @@ hear_end(struct node_session *s, const struct frame *f)
 	if (f->type == FRAME_FENCED)
 		evc__remote_worker_fenced(w, why);
 	else if (!w->up) {
-		/* It has not come up. */
 		w->start = s->e->reader.worker_start;
 		s->e->sink->gone(s->e->core, w->index, why, EVC_ENGINE_DIED);
 	} else {

@@ -7,8 +7,8 @@
  */
 #include "redis/engine/engine.h"
 
-/* The kernel kills a node's workers at the end of its lease; what they have open
-   or locked is free a little later, and clocks do not go equally fast. */
+/* The kernel kills a node's workers at the end of the lease; their files and locks
+   are free a little later, and clocks do not go equally fast. */
 #define MARGIN_NS(lease_ns) ((lease_ns) / 10 + UINT64_C(50000000))
 
 /* ---- the register ---- */

@@ -76,11 +76,10 @@ struct node_session {
 	bool has_stream;                  /* a chunk is in the node's stream */
 	size_t bytes;       /* of the functions that the workers have */
 	struct kept kept;   /* sizes of the values that the node may have */
-	char beat[48];      /* the last renewal that was seen: its number, and
-			       a blank and the number of the last entry that
-			       the server has, as all before */
-	uint64_t has;       /* that entry, of that renewal; 0: not said */
-	bool lags;          /* an entry up to that one has not been read */
+	char beat[48];      /* the last renewal seen: its number, a blank, and
+			       the number up to which the server has entries */
+	uint64_t has;       /* this number, of a renewal before; 0: none */
+	bool lags;          /* an entry up to `has` was not read */
 	uint64_t beat_ns;   /* time at which that renewal was seen first */
 	bool left_told;     /* the node was asked to leave */
 	uint64_t kill_ns;   /* time of the oldest kill in `control`; 0: none */

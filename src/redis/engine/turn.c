@@ -107,6 +107,16 @@ on_tick(struct ev_loop *ev, struct ev_timer *timer, int events)
 /* ---- the end ---- */
 
 static void
+lose_for_entry(struct redis_engine *e)
+{
+	if (e->detect.lost_of[0] != '\0' && e->lock.phase == PHASE_LIVE)
+		evc__redis_lose(e, false,
+				"an entry of node %s was lost: the changes by its "
+				"transactional functions are not known",
+				e->detect.lost_of);
+}
+
+static void
 end_engine(struct redis_engine *e)
 {
 	if (e->turn.ended)
@@ -169,6 +179,7 @@ look_at_all(struct redis_engine *e)
 
 	do {
 		e->turn.want_look = false;
+		lose_for_entry(e);
 		if (e->turn.want_lock)
 			evc__redis_lock_again(e);
 		e->turn.want_lock = false;

@@ -74,7 +74,7 @@ void evc__node_deals_free(struct event_batch *batch);
 
 /* ---- send.c ---- */
 
-/* The number of the last entry that the server has, as all before it. */
+/* The number up to which the server has all entries. */
 static inline uint64_t
 evc__outbox_answered(const struct outbox *o)
 {

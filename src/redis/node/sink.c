@@ -120,7 +120,7 @@ on_gone(void *core, unsigned worker, const char *why, unsigned how)
 			"redis: node %s: %s", s->node->name, line);
 	if (w->state == WORKER_UP)
 		evc__node_give_back(w, UINT64_MAX);
-	/* A start that has failed is one, too. */
+	/* A failed start is an end, too. */
 	dead = w->state == WORKER_STARTING && s->state == SESSION_LIVE &&
 	       how != EVC_ENGINE_LEFT;
 	if (dead)

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Finds entries of a node, by their numbers, which somebody has deleted or the
+ * server has lost: by a later entry, and the last entry by a renewal of the
+ * node's lease, which has the number of the last entry on the server.
+ * Functions begin again then, unless the lost entry may have had updates of a
+ * transactional function: these were made, so the cluster ends.
+ * Called by: events.c and detect.c; turn.c ends the cluster.
+ * Locks: none; loop thread only.
+ */
+#include "redis/engine/engine.h"
+
+bool
+evc__session_sees(struct node_session *s, uint64_t seq)
+{
+	uint64_t back;
+
+	if (seq > s->seen) {
+		back = seq - s->seen;
+		s->seen_bits = back < 64 ? s->seen_bits << back : 0;
+		s->seen_bits |= 1;
+		s->seen = seq;
+		return true;
+	}
+	back = s->seen - seq;
+	if (back >= 64 || (s->seen_bits >> back & 1))
+		return false;
+	s->seen_bits |= UINT64_C(1) << back;
+	return true;
+}
+
+/* The bits of all entries up to the greatest number. */
+static uint64_t
+bits_of_all(const struct node_session *s)
+{
+	return s->seen < 64 ? (UINT64_C(1) << s->seen) - 1 : UINT64_MAX;
+}
+
+/* Is there a function with updates, perhaps made by now? */
+static bool
+may_have_changed(const struct node_session *s)
+{
+	struct remote_worker *w;
+	unsigned i, k;
+
+	for (i = 0; i < s->n_workers; i++)
+		for (w = s->workers[i], k = 0; w != NULL && k < w->n; k++)
+			if (worker_call(w, k)->changes)
+				return true;
+	return false;
+}
+
+static void
+lose_entry(struct node_session *s)
+{
+	struct redis_engine *e = s->e;
+
+	if (!may_have_changed(s)) {
+		evc__session_fence(s, "an entry of it was lost");
+		return;
+	}
+	evc__copy(e->detect.lost_of, sizeof e->detect.lost_of, s->name);
+	redis_look_soon(e);
+}
+
+/* A node does not send so many entries before the server has the first. */
+void
+evc__session_gaps(struct node_session *s)
+{
+	uint64_t must = bits_of_all(s);
+
+	must &= ~((UINT64_C(1) << UNANSWERED) - 1);
+	if ((s->seen_bits & must) != must && !s->ending)
+		lose_entry(s);
+}
+
+/* ---- the last entry ---- */
+
+/* Is an entry up to number n missing? */
+static bool
+lacks(const struct node_session *s, uint64_t n)
+{
+	if (n > s->seen)
+		return true;
+	return s->seen - n < 64 &&
+	       (~s->seen_bits & bits_of_all(s)) >> (s->seen - n) != 0;
+}
+
+/* No entries stand behind the last read entry: entries on the server before are
+   gone. */
+static void
+on_end(const redisReply *r, void *arg)
+{
+	struct redis_engine *e = arg;
+	struct node_session *s, *tmp;
+
+	e->detect.asking_end = false;
+	EACH_SESSION(s, tmp, e) {
+		if (s->lags && r != NULL && r->type == REDIS_REPLY_NIL &&
+		    e->lock.phase == PHASE_LIVE && s->g == e->lock.g &&
+		    !s->ending && lacks(s, s->has))
+			lose_entry(s);
+		s->lags = false;
+	}
+}
+
+/* Entries come on another connection than renewals: an entry is late if the next
+   renewal comes first. */
+void
+evc__session_has(struct node_session *s, const char *beat)
+{
+	struct redis_engine *e = s->e;
+	const char *space = strchr(beat, ' ');
+	struct redis_args a = { 0 };
+
+	s->lags = s->has != 0 && lacks(s, s->has);
+	if (!s->lags)
+		s->has = space != NULL ? strtoull(space + 1, NULL, 10) : 0;
+	else if (!e->detect.asking_end && e->lock.phase == PHASE_LIVE) {
+		evc__args_text(&a, "XREAD");
+		evc__args_text(&a, "COUNT");
+		evc__args_text(&a, "1");
+		evc__args_text(&a, "STREAMS");
+		evc__redis_own_key(e, &a, "ev");
+		evc__args_text(&a, e->reader.last);
+		e->detect.asking_end = evc__redis_send(e->client, REDIS_SAY,
+						       on_end, e, &a);
+	}
+}
