@@ -741,8 +741,8 @@ evc_variable_set(evc_cluster *cluster, const char *name,
  *
  * Thread:    any.
  * Ownership: *ret_value is the caller's, for evc_value_free.
- * Returns:   0; -EVC_NOT_FOUND; -EVC_INVALID_ARGUMENT,
- *            -EVC_RESOURCE_EXHAUSTED.
+ * Returns:   0; -EVC_NOT_FOUND, and *ret_value is nil;
+ *            -EVC_INVALID_ARGUMENT, -EVC_RESOURCE_EXHAUSTED.
  * Since:     0.1
  */
 EVC_API evc_status

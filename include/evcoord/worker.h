@@ -238,9 +238,9 @@ evc_exec_variable_set(evc_exec *x, const char *name, const evc_value *value);
  *
  * Thread:    the function's.
  * Ownership: *ret_value is the caller's, for evc_value_free.
- * Returns:   0; -EVC_NOT_FOUND; -EVC_INVALID_ARGUMENT; -EVC_UNAVAILABLE;
- *            -EVC_DATA_LOSS when the bytes that an engine keeps are no value;
- *            -EVC_RESOURCE_EXHAUSTED.
+ * Returns:   0; -EVC_NOT_FOUND, and *ret_value is nil; -EVC_INVALID_ARGUMENT;
+ *            -EVC_UNAVAILABLE; -EVC_DATA_LOSS when the bytes that an engine
+ *            keeps are no value; -EVC_RESOURCE_EXHAUSTED.
  * Since:     0.1
  */
 EVC_API evc_status

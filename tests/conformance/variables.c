@@ -228,8 +228,8 @@ START_TEST(values_that_are_none)
 }
 END_TEST
 
-/* []: whether a refused read leaves alone what it would have filled, and one that
-   succeeds the text of an error, too */
+/* []: whether a refused read leaves alone what it would have filled, but for nil
+   in place of what is missing; and one that succeeds the text of an error */
 static evc_status
 fn_missing(evc_exec *x, void *arg)
 {
@@ -242,10 +242,14 @@ fn_missing(evc_exec *x, void *arg)
 	if (evc_exec_variable_number(x, "missing", &zero) < 0)
 		return refused(x);
 	alone = zero == 0 && strcmp(evc_last_error(), "this one") == 0;
+	alone &= evc_exec_variable_get(x, "", &seven) == -EVC_INVALID_ARGUMENT;
+	alone &= seven.data == (void *)x && seven.size == 7;
 	alone &= evc_exec_variable_get(x, "missing", &seven) == -EVC_NOT_FOUND;
+	alone &= seven.data == NULL && seven.size == 0;
+	seven.size = 7;
 	alone &= evc_exec_variable_get_loose(x, "missing", &seven) ==
 		 -EVC_NOT_FOUND;
-	alone &= seven.data == (void *)x && seven.size == 7;
+	alone &= seven.data == NULL && seven.size == 0;
 	return evc_exec_return(x, "i", alone);
 }
 
@@ -264,8 +268,10 @@ START_TEST(what_is_missing_leaves_all_as_it_is)
 	OK(evc_variable_number(on.cl, "missing", &zero));
 	ck_assert(zero == 0);
 	ck_assert_str_eq(evc_last_error(), "this one");
-	IS(evc_variable_get(on.cl, "missing", &seven), -EVC_NOT_FOUND);
+	IS(evc_variable_get(on.cl, "", &seven), -EVC_INVALID_ARGUMENT);
 	ck_assert(seven.data == &seven && seven.size == 7);
+	IS(evc_variable_get(on.cl, "missing", &seven), -EVC_NOT_FOUND);
+	ck_assert(seven.data == NULL && seven.size == 0);
 	IS(evc_per_worker_value(on.cl, "", "missing", NULL, &none),
 	   -EVC_INVALID_ARGUMENT);
 	ck_assert_ptr_eq(none, (evc_per_worker *)&seven);

@@ -405,6 +405,28 @@ no_password_is_seen(bool by_environment, unsigned n_workers)
 	no_password_in(evc_last_error());
 }
 
+/* A server with the password, and a node. */
+static void
+begin_with_password(int i, const char *options)
+{
+	rig(i, &(struct rig_opts){ .own = true, .options = options });
+	rs_do(rg.server, "CONFIG SET requirepass %s", PASSWORD);
+	snprintf(rg.server->password, sizeof(rg.server->password), "%s",
+		 PASSWORD);
+	rs_unlink(rg.server);
+	snprintf(rg.node_uri, sizeof(rg.node_uri), "%s", rg.uri);
+	rig_node(1);
+}
+
+/* All connections have to log in again. */
+static void
+change_password(const char *to)
+{
+	rs_do(rg.server, "CONFIG SET requirepass %s", to);
+	snprintf(rg.server->password, sizeof(rg.server->password), "%s", to);
+	rs_do(rg.server, "CLIENT KILL TYPE normal SKIPME yes");
+}
+
 static void
 with_password(int i, const char *options, bool by_environment)
 {
@@ -414,22 +436,14 @@ with_password(int i, const char *options, bool by_environment)
 				      .n_functions = n_table };
 
 	told[0] = '\0';
-	rig(i, &(struct rig_opts){ .own = true, .options = options });
-	rs_do(rg.server, "CONFIG SET requirepass %s", PASSWORD);
-	snprintf(rg.server->password, sizeof(rg.server->password), "%s",
-		 PASSWORD);
-	rs_unlink(rg.server);
-	snprintf(rg.node_uri, sizeof(rg.node_uri), "%s", rg.uri);
-	rig_node(1);
+	begin_with_password(i, options);
 	OK(evc_new(NULL, &log, &on.c));
 	OK(evc_cluster_open(on.c, rg.uri, &config, &on.cl));
 	UNTIL(numbers().n_up == 1);
 	IS(take_number(SCHEDULE("add", "[ii]", 1, 2)), 3);
 	no_password_is_seen(by_environment, 1);
 	/* It is wrong from now on: said, but not with it. */
-	rs_do(rg.server, "CONFIG SET requirepass another");
-	snprintf(rg.server->password, sizeof(rg.server->password), "another");
-	rs_do(rg.server, "CLIENT KILL TYPE normal SKIPME yes");
+	change_password("another");
 	DO("add", "[ii]", 1, 2);
 	IS(join(), EVC_UNAVAILABLE);
 	no_password_is_seen(by_environment, 0);
@@ -466,27 +480,15 @@ START_TEST(a_password_is_changed)
 	char options[100];
 
 	snprintf(options, sizeof(options), "?password-file=%s", f.password);
-	rig(_i, &(struct rig_opts){ .own = true, .options = options });
-	rs_do(rg.server, "CONFIG SET requirepass %s", PASSWORD);
-	snprintf(rg.server->password, sizeof(rg.server->password), "%s",
-		 PASSWORD);
-	rs_unlink(rg.server);
-	snprintf(rg.node_uri, sizeof(rg.node_uri), "%s", rg.uri);
-	rig_node(1);
+	begin_with_password(_i, options);
 	rig_open(&config);
 	IS(take_number(SCHEDULE("add", "[ii]", 1, 2)), 3);
-	rs_do(rg.server, "CONFIG SET requirepass another");
-	snprintf(rg.server->password, sizeof(rg.server->password), "another");
-	rs_do(rg.server, "CLIENT KILL TYPE normal SKIPME yes");
+	change_password("another");
 	write_password(&f, "another");
 	IS(take_number(SCHEDULE("add", "[ii]", 3, 4)), 7);
 	ck_assert_uint_eq(numbers().n_lost, 0);
-	write_password(&f, PASSWORD);
-	rs_do(rg.server, "CONFIG SET requirepass %s", PASSWORD);
-	snprintf(rg.server->password, sizeof(rg.server->password), "%s",
-		 PASSWORD);
 	remove_files(&f);
-	rs_do(rg.server, "CLIENT KILL TYPE normal SKIPME yes");
+	change_password(PASSWORD);
 	IS(take_number(SCHEDULE("add", "[ii]", 5, 6)), 11);
 	OK(join());
 	rs_unlink(rg.server);

@@ -58,12 +58,12 @@ evc_variable_get(evc_cluster *cluster, const char *name, evc_value *ret_value)
 {
 	evc_engine_update u = { .op = EVC_VARIABLE_GET, .name = name };
 	evc_status st = evc__cluster_check(cluster);
-	evc_value v;
+	evc_value v = { NULL, 0 };
 
 	if (st == 0)
 		st = evc__variable_perform(cluster, &u, NULL,
 					   ret_value != NULL ? &v : NULL);
-	if (st == 0)
+	if (st == 0 || st == -EVC_NOT_FOUND)
 		*ret_value = v;
 	return st;
 }

@@ -289,7 +289,7 @@ get(const evc_exec *x, const char *call, const char *name, read_fn *read,
 				  "%s: there is no place for the value", call);
 	st = x->transactional ? get_changed(x, name, read, &v) :
 				get_now(x, name, &v);
-	if (st == 0)
+	if (st == 0 || st == -EVC_NOT_FOUND)
 		*ret_value = v;
 	return st;
 }
