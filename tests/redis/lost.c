@@ -730,7 +730,7 @@ last_beat(void)
 /* Somebody deletes the last entry of the node, with a result, while the coordinator
    is away: no later entry shows that it is missing. */
 static void
-the_last_entry_is_deleted(int i, unsigned flags)
+the_last_entry_is_deleted(int i, unsigned flags, bool dies)
 {
 	evc_cluster_config config = { .lease = 3 * short_lease() };
 	evc_schedule_opts o = { .flags = flags };
@@ -753,6 +753,8 @@ the_last_entry_is_deleted(int i, unsigned flags)
 	beat = last_beat();
 	UNTIL(last_beat() > beat + 1);
 	rs_do(rg.server, "XTRIM %s MAXLEN 0", ev);
+	if (dies)
+		rig_node_ends(0, SIGKILL);
 	proxy_set(&rg.coord, PROXY_PASS);
 	if (flags == 0) {
 		OK(code_of(r));
@@ -768,14 +770,21 @@ the_last_entry_is_deleted(int i, unsigned flags)
 
 START_TEST(the_last_result_is_deleted)
 {
-	the_last_entry_is_deleted(_i, 0);
+	the_last_entry_is_deleted(_i, 0, false);
 }
 END_TEST
 
 /* Its updates are made, so it may not run again. */
 START_TEST(the_last_transactional_result_is_deleted)
 {
-	the_last_entry_is_deleted(_i, EVC_TRANSACTIONAL);
+	the_last_entry_is_deleted(_i, EVC_TRANSACTIONAL, false);
+}
+END_TEST
+
+/* Nor when the node is there no more. */
+START_TEST(the_last_result_of_a_node_is_deleted)
+{
+	the_last_entry_is_deleted(_i, EVC_TRANSACTIONAL, true);
 }
 END_TEST
 
@@ -802,6 +811,7 @@ REDIS_ROWS("redis: the server is lost", functions,
 	   ROW(lock_without_memory), ROW(stopped_without_its_lock),
 	   ROW(the_last_result_is_deleted),
 	   ROW(the_last_transactional_result_is_deleted),
+	   ROW(the_last_result_of_a_node_is_deleted),
 	   ROW(without_replicas), ROW(read_only_server),
 	   ROW(read_only_server_for_long),
 	   ROW(a_command_is_forbidden), ROW(scripts_are_flushed),

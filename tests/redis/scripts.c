@@ -359,13 +359,17 @@ START_TEST(a_life)
 }
 END_TEST
 
+#define SEND(seq, ...) \
+	RUN(SCRIPT_SEND, 7, GEN, LEASE, EV, VAR, COUNT, SEQS, PRE, "1", "1 7", "w", \
+	    "7", seq, __VA_ARGS__)
+
 static void
 fence(const char *inc)
 {
 	char value[16];
 
 	snprintf(value, sizeof(value), "1 %s", inc);
-	RUN(SCRIPT_FENCE, 4, GEN, LEASE, EV, BEAT, "1", value, "w", inc);
+	RUN(SCRIPT_FENCE, 5, GEN, LEASE, EV, BEAT, SEQS, "1", value, "w", inc);
 }
 
 /* The last entry of ev: its id, and what it says. */
@@ -397,15 +401,17 @@ START_TEST(fencing)
 
 	begin_all();
 	RENEW("1", "1 7", "5");
+	SEND("4", "f", "0");
+	IS("ok");
 	fence("7");
 	last_event(id, sizeof(id), "w", "7", "fence", "");
-	snprintf(want, sizeof(want), "ok|5|%s", id);
+	snprintf(want, sizeof(want), "ok|5|%s|4", id);
 	IS(want);
 	ck_assert_int_eq(rs_number(&s, "EXISTS " LEASE), 0);
 	/* Its lease is over already, and its last renewal is known still. */
 	fence("7");
 	BEGINS("ok|5|");
-	ck_assert_int_eq(rs_number(&s, "XLEN " EV), 3);
+	ck_assert_int_eq(rs_number(&s, "XLEN " EV), 4);
 	/* Another life has begun meanwhile: that one keeps its lease. */
 	registered("8");
 	rs_do(&s, "DEL " BEAT);
@@ -415,7 +421,7 @@ START_TEST(fencing)
 	/* One of the former life that comes late changes nothing. */
 	registered("7");
 	IS("no");
-	ck_assert_int_eq(rs_number(&s, "XLEN " EV), 5);
+	ck_assert_int_eq(rs_number(&s, "XLEN " EV), 6);
 	ck_assert_int_eq(rs_number(&s, "EXISTS " LEASE), 1);
 	rs_do(&s, "SET " GEN " 2");
 	fence("8");
@@ -426,10 +432,6 @@ START_TEST(fencing)
 END_TEST
 
 /* ---- results with updates ---- */
-
-#define SEND(seq, ...) \
-	RUN(SCRIPT_SEND, 7, GEN, LEASE, EV, VAR, COUNT, SEQS, PRE, "1", "1 7", "w", \
-	    "7", seq, __VA_ARGS__)
 
 static void
 var_is(const char *name, const char *bytes)

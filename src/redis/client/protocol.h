@@ -171,8 +171,9 @@ enum redis_script {
 	/* Release the lock: KEYS coord [keys of the generation]; ARGV id.
 	   Deletes the keys, and coord if the lock has that id.  ok | lost */
 	SCRIPT_RELEASE,
-	/* Fence a session of a node: KEYS gen lease ev beat; ARGV G "G INC"
-	   node inc.  BEAT "": no such key.  ok BEAT ID-OF-THE-MARK | gen */
+	/* Fence a session of a node: KEYS gen lease ev beat seqs; ARGV G "G INC"
+	   node inc.  BEAT "": no such key.  SEQ: of the last SEND; "": none.
+	   ok BEAT ID-OF-THE-MARK SEQ | gen */
 	SCRIPT_FENCE,
 	/* Register a node: KEYS coord gen lease ev; ARGV G "G INC" px node inc
 	   frames.  The same registration again adds its event again.  ok | no

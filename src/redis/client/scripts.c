@@ -92,7 +92,11 @@ const struct redis_script_text evc__scripts[SCRIPTS] = {
 	   may use memory afterwards, on a server that has none for others. */
 	"if is == ARGV[2] or not is then call('DEL', KEYS[2]) end "
 	"local id = " EVENT("KEYS[3]", "ARGV[3]", "ARGV[4]", "'fence'", "''")
-	"return {'ok', beat, id} ", SCRIPT_HEAD_SHORT },
+	"local sent = call('TYPE', KEYS[5]).ok == 'hash' "
+	"  and call('HGET', KEYS[5], ARGV[3] .. '.' .. ARGV[4]) or '' "
+	"local fine, last = pcall(cmsgpack.unpack, sent) "
+	"sent = fine and type(last) == 'table' and tostring(last[1]) or '' "
+	"return {'ok', beat, id, sent} ", SCRIPT_HEAD_SHORT },
 [SCRIPT_REGISTER] = { "register",
 	"local bad = all_right({'string', 'string', 'string', 'stream'}) "
 	"if bad then return bad end "

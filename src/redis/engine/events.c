@@ -99,10 +99,8 @@ serve_event(struct redis_engine *e, const struct event *ev)
 	if (s == NULL)
 		return;
 	if (ev->fence) {
-		/* The mark of another program has no reason. */
-		if (s->ending)
-			evc__session_marked(s);
-		else
+		/* An own mark counts when its script has answered. */
+		if (!s->ending)
 			evc__session_fence(s, "another program has fenced it");
 		return;
 	}

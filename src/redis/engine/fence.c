@@ -85,6 +85,12 @@ evc__session_marked(struct node_session *s)
 	if (s->marked)
 		return;
 	evc__redis_tell(e);
+	if ((e->lock.phase == PHASE_LIVE || e->lock.phase == PHASE_RESTART) &&
+	    evc__session_lost_changes(s)) {
+		evc__copy(e->detect.lost_of, sizeof e->detect.lost_of, s->name);
+		redis_look_soon(e);
+		return;
+	}
 	s->marked = true;
 	/* Not logged earlier, because a node that leaves in good order says so
 	   before the mark. */
@@ -157,6 +163,7 @@ on_fence(const redisReply *r, void *arg)
 	struct node_session *s = w->session;
 	struct redis_engine *e;
 	const char *mark, *beat;
+	int64_t sent;
 	size_t n;
 
 	sync_free(w);
@@ -169,6 +176,8 @@ on_fence(const redisReply *r, void *arg)
 	    (mark = evc__reply_bytes(r, 2, &n)) != NULL && evc__id_is(mark)) {
 		evc__trouble_over(&e->trouble.told, TROUBLE_FENCE);
 		evc__session_beat(s, beat);
+		s->sent = evc__reply_number(r, 3, &sent) && sent > 0 ?
+				  (uint64_t)sent : 0;
 		note_fenced(s, mark);
 		return;
 	}
@@ -217,12 +226,13 @@ ask_for_fence(struct node_session *s)
 	evc__args_key(&a, &e->address, "lease:%s", s->name);
 	evc__redis_own_key(e, &a, "ev");
 	evc__redis_beat_key(s, &a);
+	evc__redis_own_key(e, &a, "seqs");
 	evc__args_text(&a, e->lock.g_text);
 	evc__args_fmt(&a, "%s %" PRIu64, e->lock.g_text, s->inc);
 	evc__args_text(&a, s->name);
 	evc__args_fmt(&a, "%" PRIu64, s->inc);
 	s->fence = w;
-	if (!evc__redis_script(e->client, SCRIPT_FENCE, 4, on_fence, w, &a)) {
+	if (!evc__redis_script(e->client, SCRIPT_FENCE, 5, on_fence, w, &a)) {
 		s->fence = NULL;
 		sync_free(w);
 	}

@@ -3,9 +3,9 @@
  * Finds entries of a node, by their numbers, which somebody has deleted or the
  * server has lost: by a later entry, and the last entry by a renewal of the
  * node's lease, which has the number of the last entry on the server.
- * Functions begin again then, unless the lost entry may have had updates of a
- * transactional function: these were made, so the cluster ends.
- * Called by: events.c and detect.c; turn.c ends the cluster.
+ * The node is fenced then, and its functions begin again; but when the fence says
+ * that an entry with updates is missing, these were made, and the cluster ends.
+ * Called by: events.c, detect.c and fence.c; turn.c ends the cluster.
  * Locks: none; loop thread only.
  */
 #include "redis/engine/engine.h"
@@ -36,6 +36,16 @@ bits_of_all(const struct node_session *s)
 	return s->seen < 64 ? (UINT64_C(1) << s->seen) - 1 : UINT64_MAX;
 }
 
+/* Is an entry up to number n missing? */
+static bool
+lacks(const struct node_session *s, uint64_t n)
+{
+	if (n > s->seen)
+		return true;
+	return s->seen - n < 64 &&
+	       (~s->seen_bits & bits_of_all(s)) >> (s->seen - n) != 0;
+}
+
 /* Is there a function with updates, perhaps made by now? */
 static bool
 may_have_changed(const struct node_session *s)
@@ -50,18 +60,13 @@ may_have_changed(const struct node_session *s)
 	return false;
 }
 
-static void
-lose_entry(struct node_session *s)
+bool
+evc__session_lost_changes(const struct node_session *s)
 {
-	struct redis_engine *e = s->e;
-
-	if (!may_have_changed(s)) {
-		evc__session_fence(s, "an entry of it was lost");
-		return;
-	}
-	evc__copy(e->detect.lost_of, sizeof e->detect.lost_of, s->name);
-	redis_look_soon(e);
+	return lacks(s, s->sent) && may_have_changed(s);
 }
+
+static const char lost[] = "an entry of it was lost";
 
 /* A node does not send so many entries before the server has the first. */
 void
@@ -70,21 +75,11 @@ evc__session_gaps(struct node_session *s)
 	uint64_t must = bits_of_all(s);
 
 	must &= ~((UINT64_C(1) << UNANSWERED) - 1);
-	if ((s->seen_bits & must) != must && !s->ending)
-		lose_entry(s);
+	if ((s->seen_bits & must) != must)
+		evc__session_fence(s, lost);
 }
 
 /* ---- the last entry ---- */
-
-/* Is an entry up to number n missing? */
-static bool
-lacks(const struct node_session *s, uint64_t n)
-{
-	if (n > s->seen)
-		return true;
-	return s->seen - n < 64 &&
-	       (~s->seen_bits & bits_of_all(s)) >> (s->seen - n) != 0;
-}
 
 /* No entries stand behind the last read entry: entries on the server before are
    gone. */
@@ -98,8 +93,8 @@ on_end(const redisReply *r, void *arg)
 	EACH_SESSION(s, tmp, e) {
 		if (s->lags && r != NULL && r->type == REDIS_REPLY_NIL &&
 		    e->lock.phase == PHASE_LIVE && s->g == e->lock.g &&
-		    !s->ending && lacks(s, s->has))
-			lose_entry(s);
+		    lacks(s, s->has))
+			evc__session_fence(s, lost);
 		s->lags = false;
 	}
 }

@@ -109,7 +109,8 @@ on_tick(struct ev_loop *ev, struct ev_timer *timer, int events)
 static void
 lose_for_entry(struct redis_engine *e)
 {
-	if (e->detect.lost_of[0] != '\0' && e->lock.phase == PHASE_LIVE)
+	if (e->detect.lost_of[0] != '\0' &&
+	    (e->lock.phase == PHASE_LIVE || e->lock.phase == PHASE_RESTART))
 		evc__redis_lose(e, false,
 				"an entry of node %s was lost: the changes by its "
 				"transactional functions are not known",
