@@ -233,7 +233,7 @@ for n in 1 3 10; do
 	lost=$(number '; ([0-9]+) workers were lost, and')
 	check "$lost of them are lost" test "$lost" -gt $((n / 2)) -a \
 		"$lost" -le "$n"
-	check 'which is told, and why' said 'was killed by signal 9 .*kill -9 [0-9]+, which is worker [0-9]+$'
+	check 'which is told, and why' said 'was killed by signal 9 .*kill -9 [0-9]+, which is worker [0-9]+(; it ran [a-z]+)?$'
 done
 run --all -v -n 1 --kill 2 "$tree"
 check 'the only worker is killed, twice' same 0 "$tmp/want"

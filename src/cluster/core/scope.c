@@ -114,9 +114,10 @@ begin_on_home(evc_cluster *cl)
 evc_status
 evc__scope_begin(evc_cluster *cl)
 {
-	/* The parent hears of a failed last save, and of errors that functions
-	   on threads report here. */
-	evc_scope_opts o = { .on_error = EVC_ON_ERROR_REPORT,
+	/* The parent hears of a failed last save at once, and of other errors at
+	   the end, because a failed open has errors, too. */
+	evc_scope_opts o = { .on_error = cl->config.checkpoint != NULL ?
+					 EVC_ON_ERROR_REPORT : EVC_ON_ERROR_IGNORE,
 			     .home = cl->config.reactor,
 			     .ended = evc__scope_ended,
 			     .describe = evc__cluster_report,

@@ -57,8 +57,7 @@ untold_due(evc_cluster *cl, bool last)
 }
 
 /* An error stands in the verdict of a coordinator without a stop when a scope
-   reports it.  The cluster's own scope does not: its workers may end with
-   errors that the cluster heals. */
+   reports it.  The cluster's own scope does not. */
 static void
 tell_parent(evc_cluster *cl, const evc_reason *r)
 {
@@ -70,9 +69,10 @@ tell_parent(evc_cluster *cl, const evc_reason *r)
 	struct text t = evc__text_in(text, sizeof text);
 	evc_coord *s;
 
-	evc__text_fmt(&t, "%s: %s%s%s%s%s", cl->name, when, r->func,
-		      r->who[0] != '\0' ? " on " : "", r->who,
-		      r->func[0] != '\0' ? ": " : "");
+	evc__text_fmt(&t, "%s: %s", cl->name, when);
+	if (r->func[0] != '\0')
+		evc__text_fmt(&t, "%s%s%s: ", r->func,
+			      r->who[0] != '\0' ? " on " : "", r->who);
 	evc__text_ends(&t, r->text);
 	if (evc_scope_new(cl->life.parent, cl->name, &o, &s) < 0) {
 		evc_log(cl->scope, EVC_LOG_ERROR, r, "%s%s: %s", when, r->func,
@@ -335,6 +335,9 @@ evc__scope_ended(evc_coord *scope, const evc_verdict *v, void *arg)
 	cl->life.late |= late;
 	unsaved = late && evc__checkpoint_waits(cl);
 	sync_unlock(&cl->q.lock);
+	/* Functions on threads may report errors on the scope. */
+	if (mine && v->n_errors > 0 && cl->config.checkpoint == NULL)
+		tell_parent(cl, &v->error);
 	if (unsaved)
 		evc_log(cl->life.parent, EVC_LOG_ERROR, NULL,
 			"cluster %s: the last checkpoint was not saved, because "
