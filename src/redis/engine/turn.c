@@ -112,9 +112,8 @@ lose_for_entry(struct redis_engine *e)
 	if (e->detect.lost_of[0] != '\0' &&
 	    (e->lock.phase == PHASE_LIVE || e->lock.phase == PHASE_RESTART))
 		evc__redis_lose(e, false,
-				"an entry of node %s was lost: the changes by its "
-				"transactional functions are not known",
-				e->detect.lost_of);
+				"an entry of node %s was lost, with updates of "
+				"transactional functions", e->detect.lost_of);
 }
 
 static void
