@@ -111,13 +111,16 @@ static evc_status
 fn_loose(evc_exec *x, void *arg)
 {
 	char name[64], file[100];
+	int64_t from;
 
 	(void)arg;
 	if (evc_exec_unpack(x, "[ss]", name, sizeof(name), file,
 			    sizeof(file)) < 0)
 		return refused(x);
+	from = read_loosely(x, name);
+	/* The test changes it from here on. */
 	note_run(file);
-	if (wait_for_change(x, name, read_loosely(x, name)))
+	if (wait_for_change(x, name, from))
 		return EVC_CANCELLED;
 	return evc_exec_variable_add(x, "loose", 1, NULL) < 0 ? refused(x) : 0;
 }
