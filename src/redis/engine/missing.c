@@ -29,21 +29,15 @@ evc__session_sees(struct node_session *s, uint64_t seq)
 	return true;
 }
 
-/* The bits of all entries up to the greatest number. */
-static uint64_t
-bits_of_all(const struct node_session *s)
-{
-	return s->seen < 64 ? (UINT64_C(1) << s->seen) - 1 : UINT64_MAX;
-}
-
 /* Is an entry up to number n missing? */
 static bool
 lacks(const struct node_session *s, uint64_t n)
 {
+	uint64_t all = s->seen < 64 ? (UINT64_C(1) << s->seen) - 1 : UINT64_MAX;
+
 	if (n > s->seen)
 		return true;
-	return s->seen - n < 64 &&
-	       (~s->seen_bits & bits_of_all(s)) >> (s->seen - n) != 0;
+	return s->seen - n < 64 && (~s->seen_bits & all) >> (s->seen - n) != 0;
 }
 
 /* Is there a function with updates, perhaps made by now? */
@@ -72,10 +66,7 @@ static const char lost[] = "an entry of it was lost";
 void
 evc__session_gaps(struct node_session *s)
 {
-	uint64_t must = bits_of_all(s);
-
-	must &= ~((UINT64_C(1) << UNANSWERED) - 1);
-	if ((s->seen_bits & must) != must)
+	if (s->seen > UNANSWERED && lacks(s, s->seen - UNANSWERED))
 		evc__session_fence(s, lost);
 }
 
@@ -90,12 +81,13 @@ on_end(const redisReply *r, void *arg)
 	struct node_session *s, *tmp;
 
 	e->detect.asking_end = false;
+	if (r == NULL || r->type != REDIS_REPLY_NIL ||
+	    e->lock.phase != PHASE_LIVE)
+		return;
+	/* All renewals known by now came before, on this connection. */
 	EACH_SESSION(s, tmp, e) {
-		if (s->lags && r != NULL && r->type == REDIS_REPLY_NIL &&
-		    e->lock.phase == PHASE_LIVE && s->g == e->lock.g &&
-		    lacks(s, s->has))
+		if (s->g == e->lock.g && lacks(s, s->has))
 			evc__session_fence(s, lost);
-		s->lags = false;
 	}
 }
 
@@ -108,8 +100,7 @@ evc__session_has(struct node_session *s, const char *beat)
 	const char *space = strchr(beat, ' ');
 	struct redis_args a = { 0 };
 
-	s->lags = s->has != 0 && lacks(s, s->has);
-	if (!s->lags)
+	if (!lacks(s, s->has))
 		s->has = space != NULL ? strtoull(space + 1, NULL, 10) : 0;
 	else if (!e->detect.asking_end && e->lock.phase == PHASE_LIVE) {
 		evc__args_text(&a, "XREAD");

@@ -79,7 +79,6 @@ struct node_session {
 	char beat[48];      /* the last renewal seen: its number, a blank, and
 			       the number up to which the server has entries */
 	uint64_t has;       /* this number, of a renewal before; 0: none */
-	bool lags;          /* an entry up to `has` was not read */
 	uint64_t beat_ns;   /* time at which that renewal was seen first */
 	bool left_told;     /* the node was asked to leave */
 	uint64_t kill_ns;   /* time of the oldest kill in `control`; 0: none */
