@@ -71,15 +71,12 @@ evc_variable_get(evc_cluster *cluster, const char *name, evc_value *ret_value)
 evc_status
 evc_variable_number(evc_cluster *cluster, const char *name, double *ret_number)
 {
+	const struct said before = evc__said_before();
 	evc_value v = { NULL, 0 };
-	char said[160];
-	evc_status st;
+	evc_status st = evc_variable_get(cluster, name, &v);
 
-	evc__copy(said, sizeof said, evc_last_error());
-	st = evc_variable_get(cluster, name, &v);
-	if (st == -EVC_NOT_FOUND)
-		(void)evc_refuse(0, "%s", said);
-	else if (st < 0)
+	st = evc__missing_is_zero(st, &before);
+	if (st < 0)
 		return st;
 	if (ret_number == NULL)
 		st = evc_refuse(-EVC_INVALID_ARGUMENT,

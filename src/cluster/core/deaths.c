@@ -54,17 +54,16 @@ evc__death_note(evc_cluster *cl, const char *text, const char *ran)
 	evc__copy_ends(line, sizeof line, text);
 	/* All workers of a node end with the same text. */
 	if (d->n + (same ? d->n_told : 0) >= DEATHS_KEPT ||
-	    ((d->n > 0 || same) && strcmp(d->last, line) == 0)) {
+	    ((d->n > 0 || same) && strcmp(d->last, line) == 0))
 		d->n_more++;
-		evc__turn_ask(cl);
-		return;
+	else {
+		evc__copy(d->last, sizeof d->last, line);
+		if (ran != NULL)
+			evc__text_fmt(&t, "; it ran %s", ran);
+		to = d->text[d->n++];
+		evc__copy_ends(to, sizeof d->text[0] - strlen(tail), text);
+		evc__copy(to + strlen(to), sizeof tail, tail);
 	}
-	evc__copy(d->last, sizeof d->last, line);
-	if (ran != NULL)
-		evc__text_fmt(&t, "; it ran %s", ran);
-	to = d->text[d->n++];
-	evc__copy_ends(to, sizeof d->text[0] - strlen(tail), text);
-	evc__copy(to + strlen(to), sizeof tail, tail);
 	evc__turn_ask(cl);
 }
 

@@ -9,6 +9,7 @@
 #include <math.h>
 #include <sha1.h>
 
+#include "base/text.h"
 #include "wire/head.h"
 #include "cluster/variables/table.h"
 
@@ -121,6 +122,21 @@ number_double(const struct number *n)
 	return n->kind == WHOLE ? (double)n->i :
 	       n->kind == VAST	? (double)n->u :
 				  n->d;
+}
+
+struct said
+evc__said_before(void)
+{
+	struct said s;
+
+	evc__copy(s.text, sizeof s.text, evc_last_error());
+	return s;
+}
+
+evc_status
+evc__missing_is_zero(evc_status st, const struct said *before)
+{
+	return st == -EVC_NOT_FOUND ? evc_refuse(0, "%s", before->text) : st;
 }
 
 evc_status

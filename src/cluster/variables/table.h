@@ -48,6 +48,13 @@ evc_status evc__content_check(const char *name, const evc_value *v);
 /* The content of a value that was checked; of size 0 for nil.  0, or refused: no
    memory. */
 evc_status evc__content_make(const evc_value *v, struct content *ret);
+/* The text of evc_last_error before a read of a number.  A missing variable is 0:
+   -EVC_NOT_FOUND becomes 0, with the text as before. */
+struct said {
+	char text[160];
+};
+struct said evc__said_before(void);
+evc_status evc__missing_is_zero(evc_status st, const struct said *before);
 /* The number of a variable with this value; nil: 0. */
 evc_status evc__content_number(const char *name, const evc_value *v,
 			       double *ret);

@@ -8,7 +8,6 @@
  */
 #include "cluster/worker/exec.h"
 
-#include "base/text.h"
 #include "wire/vector.h"
 
 /* ---- at once ---- */
@@ -68,16 +67,11 @@ evc__exec_read(const evc_exec *x, const char *name, evc_value *ret)
 static evc_status
 read_number(const evc_exec *x, const char *name, read_fn *read, double *ret)
 {
-	char said[160];
-	evc_status st;
+	const struct said before = evc__said_before();
 	evc_value v;
+	evc_status st = evc__missing_is_zero(read(x, name, &v), &before);
 
-	evc__copy(said, sizeof said, evc_last_error());
-	st = read(x, name, &v);
-	/* A missing variable is 0. */
-	if (st == -EVC_NOT_FOUND)
-		(void)evc_refuse(0, "%s", said);
-	else if (st < 0)
+	if (st < 0)
 		return st;
 	st = evc__content_number(name, &v, ret);
 	evc_value_free(&v);
