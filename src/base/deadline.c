@@ -12,6 +12,8 @@
 #define LOOK_BEFORE 0.5
 #define LOOK_AFTER  0.1
 
+#define SECOND UINT64_C(1000000000)
+
 uint64_t
 evc__ns(double seconds)
 {
@@ -75,6 +77,12 @@ evc__grace_within(uint64_t grace, double stop)
 	uint64_t most = evc__ns(stop * 0.9);
 
 	return grace < most ? grace : most;
+}
+
+uint64_t
+evc__grace_last(uint64_t grace)
+{
+	return grace / 4 < SECOND ? grace / 4 : SECOND;
 }
 
 bool

@@ -33,6 +33,9 @@ uint64_t evc__deadline_look(uint64_t until, double stop_left);
 /* A grace inside a stop that has so many seconds in all: a tenth of them stays
    for the steps after the grace. */
 uint64_t evc__grace_within(uint64_t grace, double stop);
+/* The last part of a grace: whoever has not ended is asked then where it
+   stands, before it is killed. */
+uint64_t evc__grace_last(uint64_t grace);
 
 /* Sleep until *word has changed, or the time is over.  The lock is held, and
    released during the sleep; the word changes under the lock, or later than a

@@ -73,6 +73,32 @@ START_TEST(its_trouble_is_why_one_worker_is_not_there)
 }
 END_TEST
 
+/* Its server is full, or away: nobody has heard whether the function has
+   returned. */
+START_TEST(its_trouble_is_why_a_result_is_missing)
+{
+	evc_cluster_config k = { KEEPING_HAND_CONFIG, .grace = 0.05 };
+	evc_engine_task t;
+	evc_remote *r;
+
+	c = new_coord(NULL);
+	cl = open_with(c, "hand://1", &k);
+	hand_up(0);
+	r = schedule(cl, "f");
+	UNTIL(hand_take(0, &t, 1) == 1);
+	hand.sink->trouble(hand.core, "the server has no memory left");
+	OK(evc_request_stop(c, 0, "a test"));
+	UNTIL(atomic_load(&hand.kills) == 1);
+	hand.sink->gone(hand.core, 0, "it is killed", EVC_ENGINE_DIED_RUNNING);
+	ck_assert_int_eq(evc_remote_fetch(r, T_LIMIT, NULL), EVC_UNAVAILABLE);
+	HAS(evc_last_error(), "it did not return when it was asked to stop, "
+			      "on worker 0: the server has no memory left");
+	evc_remote_free(r);
+	evc_cluster_close(cl);
+	hand_end_coord(c);
+}
+END_TEST
+
 START_TEST(what_is_down_stays_down)
 {
 	evc_remote *r;
@@ -213,6 +239,7 @@ START_TEST(a_result_may_bring_its_memory)
 END_TEST
 
 API_MAIN("engine_says", its_trouble_is_why_there_is_no_worker,
-	 its_trouble_is_why_one_worker_is_not_there, what_is_down_stays_down,
+	 its_trouble_is_why_one_worker_is_not_there,
+	 its_trouble_is_why_a_result_is_missing, what_is_down_stays_down,
 	 it_is_down_without_a_word, it_may_ask_how_many_there_are,
 	 a_result_may_bring_its_memory)

@@ -232,6 +232,42 @@ START_TEST(a_function_that_stops_late_says_nothing)
 }
 END_TEST
 
+static void
+hang_for_ever(void *state)
+{
+	(void)state;
+	for (;;)
+		t_sleep(1);
+}
+
+static evc_status
+fn_sticks(evc_exec *x, void *arg)
+{
+	const evc_keep_ops ops = { .free = hang_for_ever };
+
+	return evc_exec_keep(x, &ops, arg);
+}
+
+/* It has nothing to do, is told to leave, and is killed in the end. */
+START_TEST(a_dismissed_worker_that_hangs_says_where_it_stands)
+{
+	evc_cluster_config k = { .grace = 4 };
+	evc_per_worker *v;
+
+	begin_logged(_i, 2, &k);
+	OK(evc_per_worker_value(on.cl, "sticks", "sticks", NULL, &v));
+	UNTIL(numbers().n_builds == 2);
+	OK(evc_cluster_resize(on.cl, 1));
+	UNTIL(numbers().n_workers == 1);
+	IS(n_logged("told to leave, and has not ended:"), 1);
+	IS(n_logged(HAS_BACKTRACE ? "worker 1: stack: " :
+				    "worker 1: kernel: "), 1);
+	evc_per_worker_free(v);
+	/* The last one does not leave, either. */
+	OK(join());
+}
+END_TEST
+
 START_TEST(a_worker_that_dies_meanwhile)
 {
 	evc_cluster_config k = { .lease = 60 };
@@ -488,7 +524,9 @@ START_TEST(configs_that_make_no_sense)
 }
 END_TEST
 
-static const evc_function functions[] = { COMMON_FUNCTIONS };
+static const evc_function functions[] = {
+	COMMON_FUNCTIONS, { .name = "sticks", .fn = fn_sticks }
+};
 
 CONFORMANCE_MAIN("watchdog", functions,
 		 ROW(a_report_has_the_stacks_of_busy_workers),
@@ -497,6 +535,8 @@ CONFORMANCE_MAIN("watchdog", functions,
 		 ROW_ON(DIES, a_function_that_does_not_stop_says_where_it_stands),
 		 ROW_ON(DIES, a_stopped_worker_does_not_say_where_it_stands),
 		 ROW_ON(DIES, a_function_that_stops_late_says_nothing),
+		 ROW_ON(RESIZES | DIES,
+			a_dismissed_worker_that_hangs_says_where_it_stands),
 		 ROW(on_the_loop_nobody_is_waited_for),
 		 ROW(a_silence_is_told_once), ROW(other_ends_are_no_silence),
 		 ROW(a_loop_that_hangs),

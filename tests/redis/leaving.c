@@ -513,14 +513,20 @@ START_TEST(stopped_with_one_that_hangs)
 	evc_remote *r;
 
 	rig(_i, NULL);
-	rig_node(1);
+	log_begin();
+	logged_node(1);
 	open_and_keep(2);
 	r = alone(&m, 60);
 	UNTIL(marks_in(&m) == 1);
 	OK(kill(node_of(0), SIGTERM));
 	ends_well(0, 18);
+	/* The node's log says where it hung. */
+	ck_assert_int_eq(node_said("told to leave, and has not ended:"), 1);
+	ck_assert_int_eq(node_said(HAS_BACKTRACE ? "worker 0: stack: " :
+						   "worker 0: kernel: "), 1);
 	UNTIL(coord_said("it has left") == 1);
 	evc_remote_free(r);
+	log_end();
 	ck_assert_int_eq(marks_end(&m), 1);
 }
 END_TEST

@@ -106,8 +106,7 @@ put_no_worker(const evc_cluster *cl, struct text *t)
 	const char *last = last_reason(cl);
 
 	evc__text_fmt(t, "no worker for %g s", cl->config.worker_wait);
-	if (cl->engine.trouble[0] != '\0')
-		evc__text_fmt(t, ": %s", cl->engine.trouble);
+	evc__trouble_add(cl, t);
 	if (last != NULL) {
 		evc__text_add(t, "; the last worker: ");
 		evc__text_ends(t, last);

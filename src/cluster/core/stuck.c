@@ -9,8 +9,6 @@
  */
 #include "cluster/core/cluster.h"
 
-/* So long before the kill, or a quarter of the grace when that is less. */
-#define AHEAD_NS UINT64_C(1000000000)
 /* Workers that are asked within a second, at most: ten thousand may hang. */
 #define STUCK_MOST 8
 #define SECOND_NS UINT64_C(1000000000)
@@ -36,9 +34,8 @@ evc__stuck_ask(evc_cluster *cl, struct cluster_worker *w, uint64_t since,
 	       uint64_t due, uint64_t now)
 {
 	const evc_engine_ops *ops = cl->engine.ops;
-	uint64_t ahead = (due - since) / 4;
+	uint64_t ahead = evc__grace_last(due - since);
 
-	ahead = ahead < AHEAD_NS ? ahead : AHEAD_NS;
 	if (ops->stack == NULL || w->stuck_run == oldest_run(w)->closure.n)
 		return due;
 	if (now < due - ahead)
@@ -73,8 +70,10 @@ hear_answer(evc_cluster *cl, struct cluster_worker *w, const char *lines)
 	if (w->stuck == NULL)
 		return;
 	t = evc__text_in(w->stuck, STACK_SIZE);
-	evc__text_fmt(&t, "%s was asked to stop, and has not returned:\n",
+	evc__text_fmt(&t, "%s was asked to stop, and has not returned",
 		      remote_name(oldest_run(w)));
+	evc__trouble_add(cl, &t);
+	evc__text_add(&t, ":\n");
 	evc__text_add(&t, lines != NULL ? lines :
 					  "the worker cannot be asked");
 	cl->stacks.n_stuck++;

@@ -157,12 +157,13 @@ give_up_own(evc_cluster *cl, const struct cluster_worker *w)
 	char text[DEATH_SIZE];
 	struct text t = evc__text_in(text, sizeof text);
 
-	evc__text_fmt(&t, "%s was not up for %g s%s%s%s", w->name,
-		      cl->config.worker_wait,
-		      cl->engine.trouble[0] != '\0' ? ": " : "",
-		      cl->engine.trouble, w->text != NULL ? ": " : "");
-	if (w->text != NULL)
+	evc__text_fmt(&t, "%s was not up for %g s", w->name,
+		      cl->config.worker_wait);
+	evc__trouble_add(cl, &t);
+	if (w->text != NULL) {
+		evc__text_add(&t, ": ");
 		evc__text_ends(&t, w->text);
+	}
 	o.text = text;
 	while ((c = evc__closures_own(&cl->q, w->index)) != NULL)
 		evc__waiting_fails(REMOTE_OF(c), &o);

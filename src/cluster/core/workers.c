@@ -267,10 +267,10 @@ fail_for_deaths(evc_remote *r, const char *why)
 	evc__taken_fails(r, &o);
 }
 
-/* The stop has ended the worker because this function did not return: its
-   result is lost. */
+/* The stop has ended the worker because nobody has heard that this function has
+   returned: its result is lost. */
 static void
-fail_for_stop(evc_remote *r, const char *worker)
+fail_for_stop(const evc_cluster *cl, evc_remote *r)
 {
 	struct outcome o = { .code = EVC_UNAVAILABLE,
 			     .kind = EVC_FAILED_WORKER,
@@ -279,7 +279,8 @@ fail_for_stop(evc_remote *r, const char *worker)
 	struct text t = evc__text_in(text, sizeof text);
 
 	evc__text_fmt(&t, "it did not return when it was asked to stop, on %s",
-		      worker);
+		      cl->workers.all[r->worker]->name);
+	evc__trouble_add(cl, &t);
 	o.text = text;
 	evc__taken_fails(r, &o);
 }
@@ -301,7 +302,7 @@ lose_remote(evc_cluster *cl, evc_remote *r, bool guilty, bool hung,
 	if (r->flags & REMOTE_ASKED)
 		evc__taken_fails(r, &o);
 	else if (hung && cl->stop.begun)
-		fail_for_stop(r, cl->workers.all[r->worker]->name);
+		fail_for_stop(cl, r);
 	else if (guilty && r->deaths >= r->deaths_most &&
 		 r->deaths_most < UINT8_MAX)
 		fail_for_deaths(r, why);
@@ -384,6 +385,13 @@ evc__sink_trouble(void *core, const char *why)
 	sync_lock(&cl->q.lock);
 	evc__copy(cl->engine.trouble, sizeof cl->engine.trouble, why);
 	sync_unlock(&cl->q.lock);
+}
+
+void
+evc__trouble_add(const evc_cluster *cl, struct text *t)
+{
+	if (cl->engine.trouble[0] != '\0')
+		evc__text_fmt(t, ": %s", cl->engine.trouble);
 }
 
 void

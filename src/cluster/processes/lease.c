@@ -111,7 +111,9 @@ on_lease_tick(struct ev_loop *ev, struct ev_timer *timer, int events)
 {
 	struct processes *p = timer->data;
 	uint64_t now = sync_mono(), late = now - p->tick_ns;
-	unsigned i;
+	/* Before the last tick or the one before that. */
+	uint64_t soon = p->lease_ns / 4 + evc__grace_last(p->grace_ns);
+	unsigned i, n_looks = 0;
 
 	(void)ev;
 	(void)events;
@@ -128,6 +130,9 @@ on_lease_tick(struct ev_loop *ev, struct ev_timer *timer, int events)
 			continue;
 		give_time(&w->ping_ns, late, now);
 		give_time(&w->closed_ns, late, now);
+		if (w->dismissed && now + soon >= w->leave_ns &&
+		    n_looks < LOOKS_MOST)
+			n_looks += evc__process_look(w);
 		if (w->dismissed && now >= w->leave_ns)
 			evc__process_fence(w, "was killed: it did not end"
 					      " within %.1f s",

@@ -37,6 +37,7 @@
 #define WORDS_SIZE 4096
 #define LINE_SIZE 512
 #define WHY_SIZE 192
+#define LOOKS_MOST 8 /* workers that are asked at once, before their kill */
 
 struct processes; /* the evc_engine */
 struct process;
@@ -92,6 +93,13 @@ struct process {
 	bool asks;              /* a question waits for a later answer */
 	bool hears;             /* bytes of its streams are heard */
 	bool stack_asked;       /* a question for its stack is under way */
+	bool stack_due;         /* the cluster gets the answer */
+	enum {
+		LOOK_NONE,
+		LOOK_WANTED,    /* the log gets the answer to that question */
+		LOOK_DONE
+	} last_look;            /* of a worker that is soon killed because it
+				   has not left */
 	bool was_up;            /* `up` was told to the cluster */
 	bool talks;             /* a thread of the worker reads the control
 				   stream */
@@ -165,6 +173,8 @@ struct processes {
 	unsigned n;             /* workers, never less than before */
 	unsigned n_wanted;      /* workers to be there */
 	bool left;              /* `leave` was heard */
+	bool looked;            /* workers were asked where they stand, before
+				   the grace of `leave` ends */
 	bool ended;             /* all workers are over */
 	evc_task task;          /* lets the loop turn */
 	struct ev_timer lease;  /* of all workers */
@@ -231,6 +241,9 @@ void evc__process_try_leave(struct process *w);
 void evc__process_has_left(struct process *w);
 /* The worker is told to end. */
 void evc__process_send_leave(struct process *w);
+/* Ask the worker where it stands, for the log: a kill is near.  false: it was
+   asked before, or cannot be asked. */
+bool evc__process_look(struct process *w);
 
 /* ---- program.c ---- */
 

@@ -200,7 +200,9 @@ welcome_process(struct process *w, struct ends *e)
 	w->born_ns = sync_mono();
 	w->ping_ns = w->closed_ns = w->answered = 0;
 	w->was_up = w->talks = w->leaving = w->settled = w->begun = false;
-	w->of_use = w->asks = w->hears = w->dismissed = w->stack_asked = false;
+	w->of_use = w->asks = w->hears = w->dismissed = false;
+	w->stack_asked = w->stack_due = false;
+	w->last_look = LOOK_NONE;
 	w->why[0] = '\0';
 	w->n_taken = w->first_taken = 0;
 	w->back_upto = 0;

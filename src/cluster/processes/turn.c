@@ -124,28 +124,56 @@ do_kills(struct processes *p, const struct noted_workers *kills)
 	}
 }
 
+/* false: the worker cannot answer. */
+static bool
+ask_stack(struct process *w)
+{
+	/* The answer to an earlier question is still to come. */
+	if (w->stack_asked)
+		return true;
+	w->stack_asked = w->state == PROCESS_UP &&
+			 evc__frame_put_bare(&w->control.out.own,
+					     FRAME_LOOK) == 0;
+	if (w->stack_asked)
+		evc__link_flush(&w->control);
+	return w->stack_asked;
+}
+
 /* A missing or deaf worker is said to be so at once. */
 static void
 ask_stacks(struct processes *p, const struct noted_workers *stacks)
 {
+	struct process *w;
 	size_t i;
 
 	if (p->sink->stack == NULL)
 		return;
 	for (i = 0; i < stacks->n; i++) {
-		struct process *w = process_at(p, stacks->at[i]);
-
-		/* The answer to an earlier question is still to come. */
-		if (w == NULL || w->stack_asked)
-			continue;
-		if (w->state != PROCESS_UP ||
-		    evc__frame_put_bare(&w->control.out.own, FRAME_LOOK) < 0) {
+		w = process_at(p, stacks->at[i]);
+		if (w != NULL)
+			w->stack_due = ask_stack(w);
+		if (w != NULL && !w->stack_due)
 			p->sink->stack(p->core, stacks->at[i], NULL);
-			continue;
-		}
-		w->stack_asked = true;
-		evc__link_flush(&w->control);
 	}
+}
+
+bool
+evc__process_look(struct process *w)
+{
+	if (w->last_look != LOOK_NONE || !ask_stack(w))
+		return false;
+	w->last_look = LOOK_WANTED;
+	return true;
+}
+
+static void
+look_at_last(struct processes *p)
+{
+	unsigned i, n = 0;
+
+	p->looked = true;
+	for (i = 0; i < p->n && n < LOOKS_MOST; i++)
+		n += evc__process_look(p->workers[i]);
 }
 
 /* Those that have not left are killed after the grace.  The end of the stop,
@@ -166,6 +194,10 @@ on_grace(struct ev_loop *ev, struct ev_timer *timer, int events)
 				  (double)(now - p->leave_ns) / 1e9 + left);
 	due = evc__after(p->leave_ns, grace);
 	if (due > now) {
+		if (!p->looked && now + evc__grace_last(grace) >= due)
+			look_at_last(p);
+		if (!p->looked)
+			due -= evc__grace_last(grace);
 		due = evc__deadline_left_ns(evc__deadline_look(due, left));
 		ev_now_update(ev);
 		ev_timer_set(timer, (double)due / 1e9, 0.);

@@ -318,7 +318,9 @@ add_below(struct names *a, evc_coord *c)
 		}
 		evc__text_add(&t, "/");
 		add_own(a, s);
-		if (a->l->hooks && evc__scope_join_due(s, abs(a->l->not_of)))
+		/* While members run, the callback only waits for them. */
+		if (a->l->hooks && sync_load_sc(&s->stop.alive) == 0 &&
+		    evc__scope_join_due(s, abs(a->l->not_of)))
 			add_alive(a, "callback ", "ended", "", 1);
 		add_below(a, s);
 		a->path[len] = '\0';
