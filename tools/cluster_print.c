@@ -94,6 +94,9 @@ print_functions(const struct status *st)
 		begin_line("functions");
 		say("%llu queued, %llu running, %llu done\n", n_queued,
 		    n_running, n_done);
+	} else if (st->coordinator != NULL && st->state == NULL) {
+		begin_line("functions");
+		puts("not known: the coordinator has written nothing of late");
 	}
 	free(queued);
 	free(running);

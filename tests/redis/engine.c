@@ -704,6 +704,8 @@ END_TEST
 
 START_TEST(no_memory_there)
 {
+	unsigned long long g;
+	char state[2000];
 	struct hand_node *h;
 	evc_remote *r;
 	evc_remote_info info;
@@ -718,11 +720,17 @@ START_TEST(no_memory_there)
 	OK(evc_remote_get(r, &info));
 	HAS(info.text, "OOM");
 	evc_remote_free(r);
+	/* What evc-cluster reads is not of an earlier time. */
+	g = h->g;
+	UNTIL(rs_number(&on.s, "EXISTS {t}:%llu:state", g) == 0);
 	rs_do(&on.s, "CONFIG SET maxmemory 0");
+	UNTIL(rs_number(&on.s, "EXISTS {t}:%llu:state", g) == 1);
 	r = schedule_add(on.cl, 3, 4);
 	hn_await(h, 1);
 	hn_answer(h);
 	ck_assert_int_eq(sum_of(r), 7);
+	UNTIL((rs_text(&on.s, state, sizeof(state), "GET {t}:%llu:state", g),
+	       strstr(state, "\ndone 2\n") != NULL));
 	end_with(h);
 }
 END_TEST

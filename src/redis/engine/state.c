@@ -136,6 +136,25 @@ add_first_lines(struct text *t, struct redis_engine *e)
 		      queued, running, done, e->sessions.by_name.n);
 }
 
+/* A server without memory refuses the text: none is better than the last. */
+static void
+on_state(const redisReply *r, void *arg)
+{
+	struct redis_engine *e = arg;
+	struct redis_args a = { 0 };
+
+	if (r != NULL && r->type != REDIS_REPLY_ERROR)
+		return;
+	/* The whole text is written next time. */
+	sync_free(e->trouble.state);
+	e->trouble.state = NULL;
+	if (r == NULL)
+		return;
+	evc__args_text(&a, "DEL");
+	evc__redis_own_key(e, &a, "state");
+	evc__redis_send(e->client, REDIS_SAY, NULL, NULL, &a);
+}
+
 void
 evc__redis_state_write(struct redis_engine *e)
 {
@@ -168,7 +187,7 @@ evc__redis_state_write(struct redis_engine *e)
 	}
 	evc__args_fmt(&a, "%llu",
 		      (unsigned long long)KEYS_PX(redis_ms(e->lease_ns)));
-	evc__redis_send(e->client, REDIS_SAY, NULL, NULL, &a);
+	evc__redis_send(e->client, REDIS_SAY, on_state, e, &a);
 	sync_free(e->trouble.state);
 	e->trouble.state = now;
 }
