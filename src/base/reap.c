@@ -33,6 +33,19 @@ look_at_child(int pidfd, pid_t pid, siginfo_t *ret, int flags)
 	return errno == EINTR || errno == EAGAIN ? REAP_RUNS : REAP_LOST;
 }
 
+void
+evc__reap_status(int status, siginfo_t *ret)
+{
+	ret->si_code = CLD_KILLED;
+	ret->si_status = WTERMSIG(status);
+	if (WCOREDUMP(status))
+		ret->si_code = CLD_DUMPED;
+	if (WIFEXITED(status)) {
+		ret->si_code = CLD_EXITED;
+		ret->si_status = WEXITSTATUS(status);
+	}
+}
+
 /* Another waiter has reaped the child, or the kernel does at once.  The kernel
    shows the status a moment after the end, when the dying child has run on; on a
    loaded machine the child waits for a processor.  So the call asks again for up
@@ -41,7 +54,7 @@ static enum reap
 ask_pidfd(int pidfd, siginfo_t *ret)
 {
 	struct sync_pidfd_info p;
-	int status, i;
+	int i;
 
 	for (i = 0; i < ASKS; i++) {
 		p = (struct sync_pidfd_info){ .mask = SYNC_PIDFD_INFO_EXIT };
@@ -54,15 +67,7 @@ ask_pidfd(int pidfd, siginfo_t *ret)
 	}
 	if (i == ASKS)
 		return REAP_LOST;
-	status = p.exit_code;
-	ret->si_code = CLD_KILLED;
-	ret->si_status = WTERMSIG(status);
-	if (WCOREDUMP(status))
-		ret->si_code = CLD_DUMPED;
-	if (WIFEXITED(status)) {
-		ret->si_code = CLD_EXITED;
-		ret->si_status = WEXITSTATUS(status);
-	}
+	evc__reap_status(p.exit_code, ret);
 	return REAP_ENDED;
 }
 

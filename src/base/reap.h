@@ -26,6 +26,8 @@ enum reap evc__reap_look(int pidfd, pid_t pid, siginfo_t *ret);
 /* The same, and a child that has ended is reaped.  May take two milliseconds if
    other code has reaped the child. */
 enum reap evc__reap(int pidfd, pid_t pid, siginfo_t *ret);
+/* What wait(2) says of a child that has ended, as si_code and si_status. */
+void evc__reap_status(int status, siginfo_t *ret);
 /* Signal-safe. */
 void evc__reap_signal(int pidfd, pid_t pid, int sig);
 

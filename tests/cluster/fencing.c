@@ -71,6 +71,44 @@ START_TEST(its_last_words_are_in_the_error)
 }
 END_TEST
 
+static void
+stop_it(evc_cluster *cl, evc_status st, void *arg)
+{
+	*(evc_status *)arg = st;
+	OK(evc_request_stop(evc_scope_parent(evc_cluster_scope(cl)), 0,
+			    "a test"));
+}
+
+/* libev's default loop reaps all children that end, and may be the first. */
+START_TEST(on_the_default_loop_no_end_is_lost)
+{
+	enum { DEATHS = 4 }; /* the log has no more in a second */
+	const evc_cluster_config config = { .deaths = DEATHS };
+	struct before b = begin_test();
+	evc_coord *c = coord_of(ev_default_loop(0));
+	evc_cluster *cl = open_with(c, "processes://3", &config);
+	evc_cluster_info info;
+	evc_status st = 0;
+	evc_verdict v;
+
+	OK(evc_schedule_pack(cl, "die", NULL, NULL, "[si]", "", SIGSEGV));
+	OK(evc_cluster_join_start(cl, stop_it, &st));
+	OK(evc_run(c, NULL, &v));
+	ck_assert_int_eq(st, EVC_ABORTED);
+	ck_assert_uint_eq(v.n_stragglers, 0);
+	ck_assert_int_eq(n_said("was killed by signal 11 (SIGSEGV)", NULL,
+				NULL), DEATHS);
+	ck_assert_int_eq(n_said("has reaped it", NULL, NULL), 0);
+	/* Those that were told to leave are no failures. */
+	OK(evc_cluster_get(cl, &info));
+	ck_assert_uint_eq(info.n_worker_failures, DEATHS);
+	evc_cluster_close(cl);
+	ck_assert_msg(evc_free(c) == 0, "%s", evc_last_error());
+	ev_loop_destroy(ev_default_loop(0));
+	census_end(&b.n);
+}
+END_TEST
+
 /* Results that were sent before the death count; who had none runs again, and
    nothing is lost or doubled. */
 START_TEST(nothing_is_lost_by_deaths)
@@ -440,6 +478,7 @@ main(int argc, char **argv)
 	const TTest *const tests[] = {
 		after_kill_9_there_is_another_one,
 		its_last_words_are_in_the_error,
+		on_the_default_loop_no_end_is_lost,
 		nothing_is_lost_by_deaths,
 		one_that_is_stopped_loses_its_lease,
 		a_long_function_keeps_its_lease,

@@ -750,7 +750,8 @@ START_TEST(no_memory_for_a_kill)
 	evc_remote_free(r);
 	evc_cluster_close(on.cl);
 	SAYS("node a is fenced", "was refused for", "OOM");
-	ck_assert_int_eq(n_said("orders for node", NULL, NULL), 1);
+	ck_assert_int_eq(n_said("redis: orders for node", NULL, NULL), 1);
+	ck_assert_int_eq(n_said("worker 0: orders for node", "OOM", NULL), 1);
 	hn_free(h);
 	/* The function has returned nothing. */
 	end_says(EVC_UNAVAILABLE);

@@ -137,4 +137,12 @@ cluster_is_stopped(const evc_cluster *cl)
 	return cl->stop.begun || evc_should_stop(cl->scope);
 }
 
+/* Lock held: why functions wait at the moment, behind what is said of one. */
+static inline void
+cluster_add_trouble(const evc_cluster *cl, struct text *t)
+{
+	if (cl->engine.trouble[0] != '\0')
+		evc__text_fmt(t, ": %s", cl->engine.trouble);
+}
+
 #endif

@@ -40,8 +40,4 @@ void evc__sink_down(void *core, const char *why);
 void evc__sink_closed(void *core);
 bool evc__sink_leave(void *core, unsigned worker);
 
-struct text;
-/* Lock held: add ": " and the engine's trouble to the text, if there is one. */
-void evc__trouble_add(const evc_cluster *cl, struct text *t);
-
 #endif

@@ -106,7 +106,7 @@ put_no_worker(const evc_cluster *cl, struct text *t)
 	const char *last = last_reason(cl);
 
 	evc__text_fmt(t, "no worker for %g s", cl->config.worker_wait);
-	evc__trouble_add(cl, t);
+	cluster_add_trouble(cl, t);
 	if (last != NULL) {
 		evc__text_add(t, "; the last worker: ");
 		evc__text_ends(t, last);

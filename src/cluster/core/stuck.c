@@ -70,10 +70,9 @@ hear_answer(evc_cluster *cl, struct cluster_worker *w, const char *lines)
 	if (w->stuck == NULL)
 		return;
 	t = evc__text_in(w->stuck, STACK_SIZE);
-	evc__text_fmt(&t, "%s was asked to stop, and has not returned",
-		      remote_name(oldest_run(w)));
-	evc__trouble_add(cl, &t);
-	evc__text_add(&t, ":\n");
+	evc__text_fmt(&t, "%s was asked to stop, and has not returned:\n%s%s",
+		      remote_name(oldest_run(w)), cl->engine.trouble,
+		      cl->engine.trouble[0] != '\0' ? "\n" : "");
 	evc__text_add(&t, lines != NULL ? lines :
 					  "the worker cannot be asked");
 	cl->stacks.n_stuck++;

@@ -159,7 +159,7 @@ give_up_own(evc_cluster *cl, const struct cluster_worker *w)
 
 	evc__text_fmt(&t, "%s was not up for %g s", w->name,
 		      cl->config.worker_wait);
-	evc__trouble_add(cl, &t);
+	cluster_add_trouble(cl, &t);
 	if (w->text != NULL) {
 		evc__text_add(&t, ": ");
 		evc__text_ends(&t, w->text);

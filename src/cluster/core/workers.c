@@ -280,7 +280,7 @@ fail_for_stop(const evc_cluster *cl, evc_remote *r)
 
 	evc__text_fmt(&t, "it did not return when it was asked to stop, on %s",
 		      cl->workers.all[r->worker]->name);
-	evc__trouble_add(cl, &t);
+	cluster_add_trouble(cl, &t);
 	o.text = text;
 	evc__taken_fails(r, &o);
 }
@@ -385,13 +385,6 @@ evc__sink_trouble(void *core, const char *why)
 	sync_lock(&cl->q.lock);
 	evc__copy(cl->engine.trouble, sizeof cl->engine.trouble, why);
 	sync_unlock(&cl->q.lock);
-}
-
-void
-evc__trouble_add(const evc_cluster *cl, struct text *t)
-{
-	if (cl->engine.trouble[0] != '\0')
-		evc__text_fmt(t, ": %s", cl->engine.trouble);
 }
 
 void

@@ -101,9 +101,13 @@ was_to_end(const struct process *w)
 static unsigned
 how_idle(const struct process *w, enum reap l, const siginfo_t *info)
 {
-	if (l == REAP_LOST || info->si_code != CLD_EXITED ||
-	    info->si_status != 0 || w->why[0] != '\0')
+	if (w->why[0] != '\0' ||
+	    (l == REAP_ENDED &&
+	     (info->si_code != CLD_EXITED || info->si_status != 0)))
 		return EVC_ENGINE_DIED;
+	/* Nobody knows, so what was asked for is taken to be so. */
+	if (l == REAP_LOST)
+		return was_to_end(w) ? EVC_ENGINE_LEFT : EVC_ENGINE_DIED;
 	return w->state != PROCESS_STARTING || was_to_end(w) ? EVC_ENGINE_LEFT :
 							       EVC_ENGINE_DIED;
 }
@@ -125,6 +129,7 @@ process_ended(struct process *w, enum reap l, const siginfo_t *info)
 	evc__process_deadline_stop(w);
 	ev_io_stop(p->ev, &w->end);
 	ev_timer_stop(p->ev, &w->ask);
+	ev_child_stop(p->ev, &w->reaped);
 	if (w->pidfd >= 0)
 		sync_fd_close(w->pidfd);
 	w->pidfd = -1;
@@ -175,6 +180,21 @@ evc__process_on_ask(struct ev_loop *ev, struct ev_timer *timer, int events)
 	(void)events;
 	if (!on_loop_inherited(&w->p->on))
 		check_process(w);
+}
+
+/* The loop calls this before the other watchers of the same end. */
+void
+evc__process_on_reaped(struct ev_loop *ev, struct ev_child *child, int events)
+{
+	struct process *w = child->data;
+	siginfo_t info = { 0 };
+
+	(void)ev;
+	(void)events;
+	if (on_loop_inherited(&w->p->on))
+		return;
+	evc__reap_status(child->rstatus, &info);
+	process_ended(w, REAP_ENDED, &info);
 }
 
 void

@@ -7,8 +7,6 @@
  */
 #include "cluster/processes/processes.h"
 
-#define LOOK_LINES 48 /* of a stack, in the log */
-
 #define BATCH 64
 /* Bytes of questions behind a question without an answer. */
 #define QUESTIONS_MOST ((size_t)64 << 10)
@@ -243,47 +241,6 @@ evc__process_answer(struct process *w, const evc_engine_answer *a)
 /* ---- all of it ---- */
 
 static void
-log_stack(struct process *w, const char *lines)
-{
-	evc_coord *scope = w->p->scope;
-	size_t n, left = strnlen(lines, FRAME_STACK_MOST);
-	unsigned i;
-
-	evc_log(scope, EVC_LOG_WARNING, NULL,
-		"%s (pid %d) was told to leave, and has not ended:", w->name,
-		(int)w->pid);
-	for (i = 0; i < LOOK_LINES && left > 0; i++) {
-		n = strcspn(lines, "\n");
-		n = n < left ? n : left;
-		evc_log(scope, EVC_LOG_WARNING, NULL, "%s: %.*s", w->name,
-			(int)n, lines);
-		n += n < left;
-		lines += n;
-		left -= n;
-	}
-}
-
-/* false: nobody has asked, or no answer. */
-static bool
-hear_stack(struct process *w, const struct frame *f)
-{
-	struct frame_note said;
-
-	if (!w->stack_asked || evc__frame_get_note(f, &said) < 0)
-		return false;
-	w->stack_asked = false;
-	if (w->last_look == LOOK_WANTED) {
-		w->last_look = LOOK_DONE;
-		log_stack(w, said.text);
-	}
-	if (w->stack_due) {
-		w->stack_due = false;
-		w->p->sink->stack(w->p->core, w->index, said.text);
-	}
-	return true;
-}
-
-static void
 hear_control(struct process *w, const struct frame *f)
 {
 	struct frame_backed backed;
@@ -296,7 +253,7 @@ hear_control(struct process *w, const struct frame *f)
 		fine = evc__frame_get_backed(f, &backed) == 0 &&
 		       evc__process_gave_back(w, &backed);
 	else if (f->type == FRAME_STACK)
-		fine = hear_stack(w, f);
+		fine = evc__process_hear_stack(w, f);
 	if (!fine)
 		fence_for_garbage(w, "what is no answer");
 }

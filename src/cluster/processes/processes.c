@@ -55,8 +55,9 @@ make_process(struct processes *p, unsigned i)
 	w->pidfd = w->data.fd = w->control.fd = w->output.fd = -1;
 	ev_init(&w->deadline, evc__process_overdue);
 	ev_init(&w->end, evc__process_on_end);
+	ev_init(&w->reaped, evc__process_on_reaped);
 	ev_timer_init(&w->ask, evc__process_on_ask, ASK_EVERY, ASK_EVERY);
-	w->deadline.data = w->end.data = w->ask.data = w;
+	w->deadline.data = w->end.data = w->ask.data = w->reaped.data = w;
 	return w;
 }
 

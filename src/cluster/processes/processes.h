@@ -84,6 +84,8 @@ struct process {
 	int pidfd;              /* -1: none */
 	struct ev_io end;       /* watches the pidfd */
 	struct ev_timer ask;    /* asks the kernel, without a pidfd */
+	struct ev_child reaped; /* on libev's default loop, which may reap the
+				   process before the engine does */
 	struct link data, control;
 	uint64_t born_ns;
 	uint64_t ping_ns;       /* time of a ping without an answer; 0: none */
@@ -241,9 +243,15 @@ void evc__process_try_leave(struct process *w);
 void evc__process_has_left(struct process *w);
 /* The worker is told to end. */
 void evc__process_send_leave(struct process *w);
-/* Ask the worker where it stands, for the log: a kill is near.  false: it was
-   asked before, or cannot be asked. */
+
+/* ---- look.c ---- */
+
+/* Ask the worker where it stands.  false: it cannot answer. */
+bool evc__process_ask_stack(struct process *w);
+/* The same for the log, once in a life: a kill is near.  false: not asked. */
 bool evc__process_look(struct process *w);
+/* false: nobody has asked, or no answer. */
+bool evc__process_hear_stack(struct process *w, const struct frame *f);
 
 /* ---- program.c ---- */
 
@@ -317,6 +325,8 @@ void evc__process_again(struct process *w);
 
 /* A look for the end: by the pidfd, and by the timer without one. */
 void evc__process_on_end(struct ev_loop *ev, struct ev_io *io, int events);
+void evc__process_on_reaped(struct ev_loop *ev, struct ev_child *child,
+			    int events);
 void evc__process_on_ask(struct ev_loop *ev, struct ev_timer *timer,
 			 int events);
 /* The loop is going: kill the worker, and see its end here. */

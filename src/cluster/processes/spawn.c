@@ -185,6 +185,10 @@ watch_end(struct process *w)
 	} else {
 		ev_timer_again(w->p->ev, &w->ask);
 	}
+	if (ev_is_default_loop(w->p->ev)) {
+		ev_child_set(&w->reaped, w->pid, 0);
+		ev_child_start(w->p->ev, &w->reaped);
+	}
 }
 
 static void

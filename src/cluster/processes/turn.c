@@ -124,21 +124,6 @@ do_kills(struct processes *p, const struct noted_workers *kills)
 	}
 }
 
-/* false: the worker cannot answer. */
-static bool
-ask_stack(struct process *w)
-{
-	/* The answer to an earlier question is still to come. */
-	if (w->stack_asked)
-		return true;
-	w->stack_asked = w->state == PROCESS_UP &&
-			 evc__frame_put_bare(&w->control.out.own,
-					     FRAME_LOOK) == 0;
-	if (w->stack_asked)
-		evc__link_flush(&w->control);
-	return w->stack_asked;
-}
-
 /* A missing or deaf worker is said to be so at once. */
 static void
 ask_stacks(struct processes *p, const struct noted_workers *stacks)
@@ -151,19 +136,10 @@ ask_stacks(struct processes *p, const struct noted_workers *stacks)
 	for (i = 0; i < stacks->n; i++) {
 		w = process_at(p, stacks->at[i]);
 		if (w != NULL)
-			w->stack_due = ask_stack(w);
+			w->stack_due = evc__process_ask_stack(w);
 		if (w != NULL && !w->stack_due)
 			p->sink->stack(p->core, stacks->at[i], NULL);
 	}
-}
-
-bool
-evc__process_look(struct process *w)
-{
-	if (w->last_look != LOOK_NONE || !ask_stack(w))
-		return false;
-	w->last_look = LOOK_WANTED;
-	return true;
 }
 
 static void
@@ -265,6 +241,7 @@ evc__processes_off(struct on_loop *on, struct ev_loop *loop)
 			continue;
 		ev_io_stop(loop, &w->end);
 		ev_timer_stop(loop, &w->ask);
+		ev_child_stop(loop, &w->reaped);
 		ev_io_stop(loop, &w->data.io);
 		ev_io_stop(loop, &w->control.io);
 		ev_io_stop(loop, &w->output.io);
