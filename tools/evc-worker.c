@@ -12,6 +12,7 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
+#include <fcntl.h>
 #include <dlfcn.h>
 #include <getopt.h>
 #include <math.h>
@@ -24,6 +25,7 @@
 #include <evcoord.h>
 #include <evcoord/redis.h>
 #include <evcoord/worker.h>
+#include <unistd.h>
 
 #define EXPORTS "evc_worker_exports"
 #define WORKERS_MOST 1024
@@ -200,12 +202,28 @@ parse_number(const char *what, const char *text, double least, double most)
 static char *
 node_address(const char *uri, bool once)
 {
+	const char *options = strchr(uri, '?');
+	bool has = options != NULL && (strstr(options, "?once=1") != NULL ||
+				       strstr(options, "&once=1") != NULL);
 	char *with;
 
-	if (asprintf(&with, "%s%s", uri, !once ? "" :
-		     strchr(uri, '?') == NULL ? "?once=1" : "&once=1") < 0)
+	if (asprintf(&with, "%s%s", uri, !once || has ? "" :
+		     options == NULL ? "?once=1" : "&once=1") < 0)
 		die(1, "no memory");
 	return with;
+}
+
+/* A log in place of a closed stderr would go into a connection. */
+static void
+open_standard(void)
+{
+	int fd;
+
+	do
+		fd = open("/dev/null", O_RDWR);
+	while (fd >= 0 && fd <= STDERR_FILENO);
+	if (fd > STDERR_FILENO)
+		close(fd);
 }
 
 int
@@ -228,6 +246,7 @@ main(int argc, char **argv)
 	char *uri;
 	int opt;
 
+	open_standard();
 	while ((opt = getopt_long(argc, argv, "n:g:", longs, NULL)) != -1) {
 		switch (opt) {
 		case 'n':

@@ -18,21 +18,6 @@
 #define ASK_NS 50000
 #define ASKS 12
 
-static enum reap
-look_at_child(int pidfd, pid_t pid, siginfo_t *ret, int flags)
-{
-	int e = -1;
-
-	memset(ret, 0, sizeof *ret);
-	if (pidfd >= 0)
-		e = sync_waitid(SYNC_P_PIDFD, pidfd, ret, flags);
-	if (pidfd < 0 || (e < 0 && errno == EINVAL)) /* Linux before 5.4 */
-		e = sync_waitid(P_PID, pid, ret, flags);
-	if (e == 0)
-		return ret->si_pid == 0 ? REAP_RUNS : REAP_ENDED;
-	return errno == EINTR || errno == EAGAIN ? REAP_RUNS : REAP_LOST;
-}
-
 void
 evc__reap_status(int status, siginfo_t *ret)
 {
@@ -44,6 +29,32 @@ evc__reap_status(int status, siginfo_t *ret)
 		ret->si_code = CLD_EXITED;
 		ret->si_status = WEXITSTATUS(status);
 	}
+}
+
+static enum reap
+look_at_child(int pidfd, pid_t pid, siginfo_t *ret, int flags)
+{
+	int e = -1, status;
+
+	memset(ret, 0, sizeof *ret);
+	if (pidfd >= 0)
+		e = sync_waitid(SYNC_P_PIDFD, pidfd, ret, flags);
+	/* Linux before 5.4, or a filter refuses the call. */
+	if (pidfd < 0 || (e < 0 && errno != ECHILD))
+		e = sync_waitid(P_PID, pid, ret, flags);
+	if (e == 0)
+		return ret->si_pid == 0 ? REAP_RUNS : REAP_ENDED;
+	if (errno == ECHILD)
+		return REAP_LOST;
+	/* A filter refuses this call, too.  wait4 only reaps, so a mere look
+	   finds that the child runs on. */
+	if (flags & WNOWAIT)
+		return sync_pid_signal(pid, 0) == 0 ? REAP_RUNS : REAP_LOST;
+	e = sync_wait4(pid, &status);
+	if (e == pid)
+		evc__reap_status(status, ret);
+	return e == pid ? REAP_ENDED :
+	       e < 0 && errno == ECHILD ? REAP_LOST : REAP_RUNS;
 }
 
 /* Another waiter has reaped the child, or the kernel does at once.  The kernel
@@ -90,8 +101,10 @@ evc__reap_signal(int pidfd, pid_t pid, int sig)
 {
 	siginfo_t info;
 
-	if (pidfd >= 0)
-		sync_pidfd_signal(pidfd, sig);
-	else if (evc__reap_look(pidfd, pid, &info) == REAP_RUNS)
-		sync_pid_signal(pid, sig);
+	/* A filter may refuse the pidfd's call. */
+	if (pidfd >= 0 &&
+	    (sync_pidfd_signal(pidfd, sig) == 0 || errno == ESRCH))
+		return;
+	if (evc__reap_look(pidfd, pid, &info) == REAP_RUNS)
+		(void)sync_pid_signal(pid, sig);
 }

@@ -215,10 +215,15 @@ struct sync_pidfd_info {
 	(SEAM_FAILS("pidfd_info") ? \
 		 -1 : \
 		 (int)syscall(SYS_ioctl, (fd), SYNC_PIDFD_GET_INFO, (info)))
+/* The pid of a child that has ended, and is reaped; 0: the child runs; or -1 and
+   errno. */
+#define sync_wait4(pid, status) \
+	((int)syscall(SYS_wait4, (pid), (status), WNOHANG, NULL))
+/* 0, or -1 and errno. */
 #define sync_pidfd_signal(fd, sig) \
 	((void)SEAM("pidfd_signal"), \
-	 (void)syscall(SYS_pidfd_send_signal, (fd), (sig), NULL, 0))
+	 (int)syscall(SYS_pidfd_send_signal, (fd), (sig), NULL, 0))
 #define sync_pid_signal(pid, sig) \
-	((void)SEAM("pid_signal"), (void)syscall(SYS_kill, (pid), (sig)))
+	((void)SEAM("pid_signal"), (int)syscall(SYS_kill, (pid), (sig)))
 
 #endif

@@ -5,8 +5,8 @@
  * Locks: none; `clogged` is atomic.
  */
 #include <limits.h>
-#include <signal.h>
 
+#include "base/mute.h"
 #include "core/core.h"
 #include "observe/write_out.h"
 
@@ -16,43 +16,6 @@
    reader. */
 #define PATIENCE_NS UINT64_C(1000000000)
 #define ONCE_MS 200
-
-/*
- * The kernel sends SIGPIPE to the writing thread: this thread blocks SIGPIPE,
- * and takes the signal back unless it was pending before.
- */
-struct pipe_guard {
-	sigset_t set, old;
-	bool had_one;
-	int cancel;
-};
-
-static void
-guard_pipe(struct pipe_guard *g)
-{
-	sigset_t pending;
-
-	/* sigtimedwait is a cancellation point. */
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &g->cancel);
-	sigemptyset(&g->set);
-	sigaddset(&g->set, SIGPIPE);
-	pthread_sigmask(SIG_BLOCK, &g->set, &g->old);
-	sigemptyset(&pending);
-	sigpending(&pending);
-	g->had_one = sigismember(&pending, SIGPIPE) == 1;
-}
-
-static void
-unguard_pipe(const struct pipe_guard *g, bool broken)
-{
-	static const struct timespec at_once;
-
-	while (broken && !g->had_one &&
-	       sigtimedwait(&g->set, NULL, &at_once) < 0 && errno == EINTR)
-		;
-	pthread_sigmask(SIG_SETMASK, &g->old, NULL);
-	pthread_setcancelstate(g->cancel, NULL);
-}
 
 /*
  * In pieces, each when there is room: a blocking descriptor must not block us
@@ -96,12 +59,12 @@ put_pieces(int fd, const char *buf, size_t n, bool in_all)
 evc_status
 evc__write_out(int fd, const char *buf, size_t n, bool in_all)
 {
-	struct pipe_guard g;
+	struct mute m;
 	int e, saved = errno;
 
-	guard_pipe(&g);
+	evc__mute(&m, SIGPIPE);
 	e = put_pieces(fd, buf, n, in_all);
-	unguard_pipe(&g, e == EPIPE);
+	evc__mute_end(&m, e == EPIPE);
 	errno = saved;
 	if (e == 0)
 		return 0;
@@ -119,7 +82,7 @@ static _Atomic bool clogged;
 void
 evc__write_once(int fd, const char *buf, size_t n)
 {
-	struct pipe_guard g;
+	struct mute m;
 	int saved = errno;
 
 	/* A pipe that nobody reads must not delay writers: a slow reader is
@@ -130,7 +93,7 @@ evc__write_once(int fd, const char *buf, size_t n)
 		return;
 	}
 	sync_store(&clogged, false);
-	guard_pipe(&g);
-	unguard_pipe(&g, sync_fd_put(fd, buf, n) < 0 && errno == EPIPE);
+	evc__mute(&m, SIGPIPE);
+	evc__mute_end(&m, sync_fd_put(fd, buf, n) < 0 && errno == EPIPE);
 	errno = saved;
 }

@@ -93,7 +93,7 @@ evc__elements_check(const evc_elements *e, bool whole)
 	if (whole && e->n > UINT32_MAX)
 		return evc_refuse(-EVC_RESOURCE_EXHAUSTED,
 				  "a vector of 4 GiB or more");
-	if (e->n > UINT32_MAX || e->from > UINT32_MAX - e->n)
+	if (e->n > 0 && (e->n > UINT32_MAX || e->from > UINT32_MAX - e->n))
 		return evc_refuse(-EVC_OUT_OF_RANGE,
 				  "no vector has %zu elements from %zu on",
 				  e->n, e->from);

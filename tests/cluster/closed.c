@@ -5,6 +5,8 @@
  */
 #include "../support/hand_engine.h"
 
+#include <malloc.h>
+
 static evc_coord *c;
 static evc_cluster *cl;
 static struct ev_loop *loop;
@@ -144,9 +146,24 @@ START_TEST(with_a_coordinator_that_was_abandoned)
 }
 END_TEST
 
-/* A remote is there until it is dropped, whatever is gone. */
+/* Memory of large blocks; 0: not known here. */
+static size_t
+large_blocks(void)
+{
+#if defined(__GLIBC__) && __GLIBC_PREREQ(2, 33)
+	return mallinfo2().hblkhd;
+#else
+	return 0;
+#endif
+}
+
+/* A remote is there until it is dropped, whatever is gone; and nothing else is
+   there for its sake that is large. */
 START_TEST(a_remote_that_is_left)
 {
+	static double zeros[4 << 20];
+	evc_elements e = { .doubles = zeros, .n = 4 << 20 };
+	size_t before = large_blocks();
 	evc_remote_info i;
 	evc_remote *r;
 
@@ -154,12 +171,14 @@ START_TEST(a_remote_that_is_left)
 	c = new_coord(loop);
 	cl = open_with(c, "hand://1", &(evc_cluster_config){ HAND_CONFIG });
 	r = schedule(cl, "f");
+	OK(evc_vector_set(cl, "v", &e));
 	evc_cluster_close(cl);
 	UNTIL((ev_run(loop, EVRUN_NOWAIT), atomic_load(&hand.left)));
 	hand_end();
 	OK(evc_request_stop(c, 0, "the test"));
 	n_told = 2;
 	free_it();
+	ck_assert_uint_lt(large_blocks(), before + sizeof(zeros));
 	OK(evc_remote_get(r, &i));
 	ck_assert_uint_eq(i.state, EVC_REMOTE_DONE);
 	REFUSED(EVC_NOT_FOUND, evc_remote_cancel(r));

@@ -71,6 +71,79 @@ START_TEST(its_last_words_are_in_the_error)
 }
 END_TEST
 
+/* A sandbox that lets a program end children by kill and wait4 alone. */
+static void
+refuse(long call)
+{
+	struct sock_filter f[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, OLD_LOW(nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)call, 0, 1),
+		OLD_FAIL(EPERM), OLD_PASS
+	};
+	struct sock_fprog all = { sizeof(f) / sizeof(f[0]), f };
+
+	OK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
+	OK(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &all));
+}
+
+static void
+ends_are_seen(void)
+{
+	const evc_schedule_opts late = { .deadline = 0.3 };
+	struct before b = begin_test();
+	evc_coord *c = coord_of(NULL);
+	evc_cluster *cl = open_with(c, "processes://1", NULL);
+	evc_remote *r;
+	pid_t pid;
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		UNTIL(IS_UP(cl, 0));
+		pid = pid_of(cl, 0);
+		OK(kill(pid, SIGKILL));
+		TEXT_SAYS(cl, 0, "was killed by signal 9 (SIGKILL)");
+		UNTIL(no_process(pid));
+	}
+	/* Killed by the engine. */
+	OK(evc_schedule_pack(cl, "deaf", &late, &r, "[i]", 1000000));
+	UNTIL(worker_info(cl, 0).n_running > 0);
+	pid = pid_of(cl, 0);
+	ck_assert_int_eq(evc_remote_fetch(r, T_LIMIT, NULL),
+			 EVC_DEADLINE_EXCEEDED);
+	UNTIL(no_process(pid));
+	evc_remote_free(r);
+	evc_cluster_close(cl);
+	end_test(&b, c);
+}
+
+START_TEST(a_filter_refuses_signals_to_pidfds)
+{
+	if (!kernel_can_be_old())
+		T_SKIP("no seccomp filters are allowed here");
+	refuse(SYS_pidfd_send_signal);
+	ends_are_seen();
+}
+END_TEST
+
+START_TEST(a_filter_refuses_waits)
+{
+	if (!kernel_can_be_old())
+		T_SKIP("no seccomp filters are allowed here");
+	refuse(SYS_waitid);
+	ends_are_seen();
+}
+END_TEST
+
+START_TEST(a_filter_refuses_waits_and_pidfds)
+{
+	if (!kernel_can_be_old())
+		T_SKIP("no seccomp filters are allowed here");
+	refuse(SYS_waitid);
+	refuse(SYS_pidfd_open);
+	ends_are_seen();
+}
+END_TEST
+
 static void
 stop_it(evc_cluster *cl, evc_status st, void *arg)
 {
@@ -479,6 +552,9 @@ main(int argc, char **argv)
 		after_kill_9_there_is_another_one,
 		its_last_words_are_in_the_error,
 		on_the_default_loop_no_end_is_lost,
+		a_filter_refuses_signals_to_pidfds,
+		a_filter_refuses_waits,
+		a_filter_refuses_waits_and_pidfds,
 		nothing_is_lost_by_deaths,
 		one_that_is_stopped_loses_its_lease,
 		a_long_function_keeps_its_lease,

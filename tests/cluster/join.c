@@ -344,6 +344,37 @@ on_answer(evc_cluster *cl, evc_status st, void *arg)
 		evc_cluster_close(cl);
 }
 
+static void
+start_last(struct ev_loop *loop, ev_timer *t, int revents)
+{
+	struct answers *a = t->data;
+
+	(void)loop;
+	(void)revents;
+	OK(evc_cluster_join_start(a->cl, on_answer, a));
+}
+
+/* No other watcher keeps the loop running. */
+START_TEST(a_plain_run_waits_for_the_answer)
+{
+	struct ev_loop *loop = ev_loop_new(0);
+	evc_coord *c = new_coord(loop);
+	evc_cluster *cl = open_threads(c, "threads://1");
+	struct answers a = { .cl = cl };
+	ev_timer t;
+
+	ev_timer_init(&t, start_last, 0.01, 0);
+	t.data = &a;
+	ev_timer_start(loop, &t);
+	ev_run(loop, 0);
+	ck_assert_int_eq(a.n, 1);
+	OK(a.st[0]);
+	evc_cluster_close(cl);
+	end_coord(c);
+	ev_loop_destroy(loop);
+}
+END_TEST
+
 START_TEST(on_the_loop)
 {
 	struct ev_loop *loop = ev_loop_new(0);
@@ -431,5 +462,5 @@ API_MAIN("join", with_nothing_to_wait_for, it_waits_for_all_that_runs,
 	 too_long_it_says_what_runs_where, the_stop_has_cancelled_something,
 	 names_scheduled_before_they_are_known,
 	 not_in_a_function_of_its_own, not_on_the_thread_of_its_loop,
-	 on_the_loop, answered_by_the_stop_and_closed_in_the_answer,
+	 a_plain_run_waits_for_the_answer, on_the_loop, answered_by_the_stop_and_closed_in_the_answer,
 	 when_the_loop_is_gone)

@@ -391,12 +391,13 @@ END_TEST
 
 /* Its child runs none of what stands behind it, and says nothing. */
 static void
-function_forks(int what, int expected)
+function_forks(int what, int expected, unsigned flags)
 {
+	const evc_schedule_opts o = { .flags = flags };
 	evc_remote *forks, *behind[8];
 	int k;
 
-	forks = SCHEDULE("fork", "[ii]", what, 0);
+	OK(evc_schedule_pack(on.cl, "fork", &o, &forks, "[ii]", what, 0));
 	for (k = 0; k < 8; k++)
 		behind[k] = SCHEDULE("mark", "[i]", k);
 	IS(take_number(turn_for(forks)), expected);
@@ -409,11 +410,13 @@ START_TEST(the_child_of_a_function)
 	world_make(_i);
 	/* A worker that is a thread ends there; one that is a process has
 	   main's answer to a refusal. */
-	function_forks(RETURNS, can(CALLS) ? 0 : EXIT_FAILURE << 8);
+	function_forks(RETURNS, can(CALLS) ? 0 : EXIT_FAILURE << 8, 0);
 	world_is_well();
-	function_forks(EXITS, 0);
+	function_forks(EXITS, 0, 0);
+	function_forks(EXITS, 0, EVC_TRANSACTIONAL);
 	world_is_well();
-	function_forks(ENDS_THREAD, 0);
+	function_forks(ENDS_THREAD, 0, 0);
+	function_forks(ENDS_THREAD, 0, EVC_TRANSACTIONAL);
 	world_is_well();
 	world_end();
 }

@@ -290,6 +290,11 @@ START_TEST(elements_come_back_as_they_were_set)
 	OK(evc_vector_size(on.cl, "no", &n));
 	ck_assert_uint_eq(n, 0);
 	OK(evc_vector_get(on.cl, "no", &(evc_elements){ .doubles = d }));
+	/* No elements are nowhere, so nothing is out of range. */
+	OK(evc_vector_get(on.cl, "no", &(evc_elements){ .doubles = d,
+							.from = SIZE_MAX }));
+	OK(evc_vector_add(on.cl, "no", &(evc_elements){ .doubles = d,
+							.from = SIZE_MAX }));
 	REFUSED(EVC_OUT_OF_RANGE,
 		evc_vector_get(on.cl, "no",
 			       &(evc_elements){ .doubles = d, .n = 1 }));

@@ -510,6 +510,11 @@ START_TEST(configs_that_make_no_sense)
 			     &(evc_cluster_config){ .watchdog_file = "x" },
 			     &cl));
 	HAS(evc_last_error(), "watchdog_file");
+	REFUSED(EVC_INVALID_ARGUMENT,
+		open_another(address(),
+			     &(evc_cluster_config){ .watchdog = INFINITY,
+						    .watchdog_file = "x" },
+			     &cl));
 	/* So far away that it never comes. */
 	for (i = 0; i < sizeof(far) / sizeof(far[0]); i++) {
 		evc_cluster_config k = { .watchdog = far[i] };

@@ -495,6 +495,29 @@ START_TEST(a_password_is_changed)
 }
 END_TEST
 
+/* The file is no good any more: the reason is said, not the refusal alone. */
+START_TEST(a_password_file_that_others_may_read)
+{
+	evc_reason why;
+	evc_cluster_config config = { .lease = 1 };
+	struct files f = make_files();
+	char options[100];
+
+	snprintf(options, sizeof(options), "?password-file=%s", f.password);
+	begin_with_password(_i, options);
+	rig_open(&config);
+	IS(take_number(SCHEDULE("add", "[ii]", 1, 2)), 3);
+	OK(chmod(f.password, 0644));
+	change_password("another");
+	DO("add", "[ii]", 1, 2);
+	IS(join(), EVC_UNAVAILABLE);
+	OK(evc_cluster_error_get(on.cl, 0, &why));
+	HAS(why.text, "its mode is 644");
+	remove_files(&f);
+	rs_unlink(rg.server);
+}
+END_TEST
+
 START_TEST(a_password_from_the_environment)
 {
 	OK(setenv("EVC_TEST_SECRET", PASSWORD, 1));
@@ -530,5 +553,6 @@ limit(void)
 
 REDIS_ROWS("redis: rights", functions, ROW(the_least_rights_are_enough),
 	   ROW(each_right_is_needed), ROW(a_password_from_a_file),
-	   ROW(a_password_is_changed), ROW(a_password_from_the_environment),
+	   ROW(a_password_is_changed), ROW(a_password_file_that_others_may_read),
+	   ROW(a_password_from_the_environment),
 	   ROW(a_wrong_password))

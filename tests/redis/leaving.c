@@ -246,6 +246,9 @@ START_TEST(a_death_is_warned_of)
 	/* By its process; where the kernel does not tell, by its lease. */
 	ck_assert_int_eq(coord_said("is fenced: its "), 1);
 	UNTIL(coord_said("more workers have died") == 1);
+	/* What its workers ran, for people, is not kept. */
+	UNTIL(rs_number(rg.server, "EVAL return(redis.call('HLEN',redis.call("
+				   "'KEYS','*:runs')[1]or'none')) 0") == 0);
 	/* The session, the node, and one line for its workers. */
 	ck_assert_int_eq(coord_said(": its "), 3);
 }

@@ -67,12 +67,29 @@ evc__cluster_on_loop(const evc_cluster *cl)
 	return tid == evc__tid() && evc_loop_reactor(cl->loop.ref) != NULL;
 }
 
+void
+evc__turn_hold(evc_cluster *cl, struct ev_loop *loop, bool hold)
+{
+	if (hold == cl->turn.holds_loop)
+		return;
+	if (hold)
+		ev_ref(loop);
+	else
+		ev_unref(loop);
+	cl->turn.holds_loop = hold;
+}
+
 bool
 evc__turn_ask(evc_cluster *cl)
 {
 	/* The loop's thread alone sees `looking`. */
-	if (evc__cluster_on_loop(cl) && cl->turn.looking)
+	bool here = evc__cluster_on_loop(cl);
+
+	if (here && cl->turn.looking)
 		return true;
+	/* The turn comes, and with it the callback that was asked for. */
+	if (here)
+		evc__turn_hold(cl, evc_reactor_loop(cl->loop.reactor), true);
 	if (sync_xchg(&cl->turn.asked, 1) != 0)
 		return true;
 	/* A post keeps the scope, and so the cluster, until its call. */

@@ -115,6 +115,8 @@ free_scope(evc_cluster *cl)
 		cl->life.kept = NULL;
 	if (evc_free(cl->scope) < 0)
 		return false;
+	/* Remotes that the program keeps need the rest of the cluster. */
+	evc__variables_clear(&cl->vars);
 	/* On a destroyed loop there was no turn for these answers. */
 	if (!evc__turn_answers(cl))
 		return true;

@@ -204,26 +204,13 @@ set_timer(evc_cluster *cl, struct ev_loop *loop, uint64_t next)
 	cl->turn.timer_on = true;
 }
 
-/* A callback that is to come keeps a plain ev_run from returning. */
-static void
-hold_loop(evc_cluster *cl, struct ev_loop *loop, bool hold)
-{
-	if (hold == cl->turn.holds_loop)
-		return;
-	if (hold)
-		ev_ref(loop);
-	else
-		ev_unref(loop);
-	cl->turn.holds_loop = hold;
-}
-
 static void
 detach_loop(struct on_loop *on, struct ev_loop *loop)
 {
 	evc_cluster *cl = LIST_OF(on, evc_cluster, loop.on);
 
 	set_timer(cl, loop, SYNC_FOREVER);
-	hold_loop(cl, loop, false);
+	evc__turn_hold(cl, loop, false);
 	ev_cleanup_stop(loop, &cl->loop.cleanup);
 }
 
@@ -266,10 +253,11 @@ turn_cluster(evc_cluster *cl)
 	closed = cl->engine.closed && cl->engine.at != NULL;
 	hold = cl->turn.n_waiting > 0 || !list_empty(&cl->turn.fetches) ||
 	       !list_empty(&cl->turn.joins) ||
-	       (cl->turn.want_writable && cl->config.writable != NULL);
+	       (cl->turn.want_writable && cl->config.writable != NULL) ||
+	       sync_load(&cl->turn.asked) != 0;
 	sync_unlock(&cl->q.lock);
 	set_timer(cl, loop, closed ? SYNC_FOREVER : next);
-	hold_loop(cl, loop, hold);
+	evc__turn_hold(cl, loop, hold);
 	if (closed && !cl->turn.closed_told) {
 		cl->turn.closed_told = true;
 		evc__scope_closed(cl);

@@ -59,6 +59,8 @@ struct turn {
 /* Have the loop look at all that is due.  Any thread, lock held or not.  false:
    the loop is gone. */
 bool evc__turn_ask(evc_cluster *cl);
+/* On the loop: a plain ev_run does not return, or does again. */
+void evc__turn_hold(evc_cluster *cl, struct ev_loop *loop, bool hold);
 /* Is this the thread of the cluster's loop? */
 bool evc__cluster_on_loop(const evc_cluster *cl);
 

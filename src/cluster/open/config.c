@@ -75,7 +75,7 @@ check_config(const evc_cluster_config *k)
 	if (!is_duration(k->grace) && k->grace != EVC_NO_GRACE)
 		return refuse_config("grace is seconds, >= 0, or EVC_NO_GRACE");
 	if (k->watchdog_file != NULL && k->watchdog_file[0] != '\0' &&
-	    k->watchdog == 0)
+	    (k->watchdog == 0 || isinf(k->watchdog)))
 		return refuse_config("watchdog_file without a watchdog");
 	if (k->flags != 0 || !RESERVED_IS_ZERO(k->reserved_))
 		return refuse_config("flags or reserved room is not zero");

@@ -31,6 +31,8 @@ add_lease(struct text *t, const struct process *w)
 
 	if (is_lease_over(p))
 		evc__text_add(t, ": the lease was over");
+	else if (w->closed_ns != 0)
+		evc__text_add(t, ": it had closed its streams");
 	else if (p->until_ns != 0 && w->ping_ns != 0)
 		evc__text_fmt(t,
 			      ": it gave no sign of life for %.1f s, and the "

@@ -184,8 +184,7 @@ evc__process_words(const struct process *w, struct text *t)
 		return;
 	evc__text_add(t, "; its last words: ");
 	/* The ring may begin within a character. */
-	evc__text_ends(t, evc__end_of(words, n - (w->output.n_words >
-						  WORDS_SIZE)));
+	evc__text_ends(t, evc__end_of(words, n - (words[0] & 0x80 ? 1 : 0)));
 }
 
 void

@@ -154,7 +154,8 @@ struct processes {
 	void *core;
 	uint64_t lease_ns, grace_ns, generation;
 	size_t max_frame;
-	char *path;             /* of the program */
+	char *path;             /* of the program; the loop's, after that */
+	bool runs_itself;       /* the program is that of this process */
 	char **argv, **environment; /* of the program; environment[0] is set for
 				       each start */
 	struct process **workers; /* PROCESSES_MOST places: the loop looks at
@@ -258,6 +259,9 @@ bool evc__process_hear_stack(struct process *w, const struct frame *f);
 /* Path and arguments from the options. 0, or refused. */
 evc_status evc__processes_program(struct processes *p,
 				  const char *const *options);
+/* The program, which is this process's own, was deleted after the open: its path
+   is the kernel's link from here on.  false: nothing has changed. */
+bool evc__processes_own_again(struct processes *p);
 void evc__processes_program_free(struct processes *p);
 
 /* ---- link.c ---- */

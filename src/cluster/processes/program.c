@@ -13,6 +13,8 @@
 #include "base/proc.h"
 #include "wire/uri.h"
 
+#define OWN_LINK "/proc/self/exe"
+
 static char *
 copy_of(const char *s)
 {
@@ -35,7 +37,7 @@ own_path(void)
 		if (n <= tail || strcmp(path + n - tail, gone) != 0)
 			return copy_of(path);
 	}
-	return copy_of("/proc/self/exe");
+	return copy_of(OWN_LINK);
 }
 
 /* The name by which this program was started: some programs look for their files
@@ -124,6 +126,7 @@ evc__processes_program(struct processes *p, const char *const *options)
 				  "processes: the program has no name");
 	while (evc__uri_option(options, "arg", n) != NULL)
 		n++;
+	p->runs_itself = program == NULL;
 	p->path = program != NULL ? evc__proc_path(program) : own_path();
 	p->argv = sync_alloc(n + 2, sizeof *p->argv);
 	if (p->path == NULL || p->argv == NULL)
@@ -137,6 +140,21 @@ evc__processes_program(struct processes *p, const char *const *options)
 			return no_memory();
 	}
 	return copy_environment(p) ? 0 : no_memory();
+}
+
+bool
+evc__processes_own_again(struct processes *p)
+{
+	char *link;
+
+	if (!p->runs_itself || access(p->path, F_OK) == 0 || errno != ENOENT)
+		return false;
+	link = copy_of(OWN_LINK);
+	if (link == NULL)
+		return false;
+	sync_free(p->path);
+	p->path = link;
+	return true;
 }
 
 void

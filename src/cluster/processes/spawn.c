@@ -264,11 +264,18 @@ try_start(struct process *w)
 	struct text t = evc__text_in(why, sizeof why);
 	int error = start_process(w);
 
+	/* The program may have been deleted since the open. */
+	if (error == ENOENT && evc__processes_own_again(p))
+		error = start_process(w);
 	if (error == 0)
 		return;
 	w->was_up = w->of_use = false;
 	evc__process_again(w);
-	evc__text_fmt(&t, "%s could not be started: %s: %s", w->name, p->path,
+	/* The worker's standard input, opened first. */
+	evc__text_fmt(&t, "%s could not be started: %s: %s", w->name,
+		      error == ENOENT && access("/dev/null", R_OK) < 0 ?
+			      "/dev/null" :
+			      p->path,
 		      strerror(error));
 	p->sink->gone(p->core, w->index, why, EVC_ENGINE_DIED);
 }

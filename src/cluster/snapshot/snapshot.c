@@ -16,6 +16,7 @@
 #include <limits.h>
 #include <stdalign.h>
 
+#include "base/mute.h"
 #include "wire/head.h"
 #include "cluster/snapshot/snapshot.h"
 
@@ -203,6 +204,7 @@ evc__snapshot_write(const char *path, const evc_value *parts, size_t n)
 	evc_status st = evc__snapshot_check_path(path);
 	struct target t = { .path = path, .parts = parts, .n_parts = n };
 	const char *slash;
+	struct mute m;
 
 	if (st < 0)
 		return st;
@@ -212,7 +214,10 @@ evc__snapshot_write(const char *path, const evc_value *parts, size_t n)
 	if (t.folder < 0)
 		return evc__snapshot_refuse(path, "its folder cannot be opened",
 					    errno);
+	/* A file beyond RLIMIT_FSIZE is an error of this call. */
+	evc__mute(&m, SIGXFSZ);
 	st = write_there(&t);
+	evc__mute_end(&m, st < 0);
 	sync_fd_close(t.folder);
 	return st;
 }

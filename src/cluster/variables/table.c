@@ -21,15 +21,26 @@ evc__variables_init(struct variables *v)
 }
 
 void
-evc__variables_destroy(struct variables *v)
+evc__variables_clear(struct variables *v)
 {
 	struct variable *x, *next;
+	struct table all;
 
-	TABLE_EACH(x, next, &v->by_name) {
+	sync_lock(&v->lock);
+	all = v->by_name;
+	v->by_name = (struct table){ 0 };
+	sync_unlock(&v->lock);
+	TABLE_EACH(x, next, &all) {
 		sync_free(x->is.big);
 		sync_free(x);
 	}
-	evc__table_free(&v->by_name);
+	evc__table_free(&all);
+}
+
+void
+evc__variables_destroy(struct variables *v)
+{
+	evc__variables_clear(v);
 	sync_lock_destroy(&v->lock);
 	sync_lock_destroy(&v->saving);
 }

@@ -52,6 +52,8 @@ struct pile {
 
 bool evc__variables_init(struct variables *v);
 void evc__variables_destroy(struct variables *v);
+/* Free all variables.  Nobody makes one from here on. */
+void evc__variables_clear(struct variables *v);
 
 /* 0, or refused: the name or the value is impossible for every variable. */
 evc_status evc__variable_check(const evc_engine_update *u);

@@ -116,7 +116,7 @@ set_timer(struct worker_process *p)
 			"no timer for the end of this worker: %s",
 			strerror(errno));
 		(void)evc_log_flush(p->coord, LAST_WORDS);
-		sync_pid_signal(getpid(), SIGKILL);
+		(void)sync_pid_signal(getpid(), SIGKILL);
 	}
 	p->set_ns = p->until_ns;
 }

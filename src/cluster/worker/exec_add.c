@@ -17,10 +17,8 @@ evc__exec_add_loosely(const evc_exec *x, const evc_engine_update *u)
 {
 	struct worker *w = x->w;
 	const struct worker_env *env = &w->env;
-	evc_status st = evc__worker_check(w);
+	evc_status st;
 
-	if (st < 0)
-		return st;
 	if (env->note != NULL && x->n != N_BUILDS)
 		return env->note(env->arg, u);
 	if (env->variable == NULL)

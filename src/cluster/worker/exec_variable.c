@@ -15,11 +15,14 @@
 evc_status
 evc__exec_check_update(const evc_exec *x, const evc_engine_update *u)
 {
+	evc_status st;
+
 	if (x == NULL)
 		return evc_refuse(-EVC_INVALID_ARGUMENT,
 				  "a variable has to have a function that asks "
 				  "for it");
-	return evc__variable_check(u);
+	st = evc__variable_check(u);
+	return st == 0 ? evc__worker_check(x->w) : st;
 }
 
 evc_status
@@ -27,10 +30,7 @@ evc__exec_ask(const evc_exec *x, const evc_engine_update *u, double *ret_now,
 	      evc_value *ret_value)
 {
 	const struct worker_env *env = &x->w->env;
-	evc_status st = evc__worker_check(x->w);
 
-	if (st < 0)
-		return st;
 	if (env->variable == NULL)
 		return evc_refuse(-EVC_UNAVAILABLE,
 				  "%s knows no variables", x->w->name);

@@ -13,9 +13,10 @@
 #include "base/reserved.h"
 #include "base/sync.h"
 #include "cluster/worker/worker.h"
+#include "wire/frames.h"
 
 #define NAME_SIZE 48
-#define MOST (1u << 24)
+#define MOST FRAME_NAMES_MOST
 
 static evc_status
 check_function(const evc_function *f, unsigned i)
@@ -49,8 +50,11 @@ evc__functions_init(struct functions *t, const evc_function *table, unsigned n)
 	*t = (struct functions){ .all = NULL };
 	if ((table == NULL && n > 0) || n > MOST)
 		return evc_refuse(-EVC_INVALID_ARGUMENT,
-				  "%u functions in %s", n,
-				  table == NULL ? "no table" : "one table");
+				  table == NULL ?
+					  "%u functions in no table" :
+					  "%u functions are too many: a table "
+					  "has %u at most",
+				  n, MOST);
 	t->all = sync_alloc(n > 0 ? n : 1, sizeof *t->all);
 	if (t->all == NULL || !evc__table_reserve(&t->by_name, n))
 		st = evc_refuse(-EVC_RESOURCE_EXHAUSTED,

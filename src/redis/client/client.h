@@ -67,6 +67,8 @@ struct link {
 	unsigned steps[LOGIN_STEPS];
 	unsigned n_steps;   /* steps of this login */
 	unsigned at;        /* step of the next answer */
+	char no_password[160]; /* why this login could not read the password of
+				  its file; "": it could */
 	void (*logged_in)(struct redis_client *cl);
 	char run[RUN_SIZE]; /* run id of the server */
 	char data[RUN_SIZE], data_before[RUN_SIZE]; /* replication ids of the

@@ -174,7 +174,9 @@ on_step(const redisReply *r, void *arg)
 				 " keys of that namespace: %s",
 				 r->str);
 	else if (is_refusal(step, r))
-		evc__client_lost(cl, "%s", r->str);
+		evc__client_lost(cl, "%s%s%s", r->str,
+				 l->no_password[0] != '\0' ? "; " : "",
+				 l->no_password);
 	else if (step == LOGIN_INFO)
 		take_info(l, r);
 	if (l->at == l->n_steps && !cl->lost)
@@ -227,7 +229,10 @@ say_password(struct link *l, const struct redis_address *at)
 	char *now = NULL;
 	bool said;
 
-	(void)evc__redis_password(at->password_file, NULL, &now);
+	l->no_password[0] = '\0';
+	if (evc__redis_password(at->password_file, NULL, &now) < 0)
+		evc__copy(l->no_password, sizeof l->no_password,
+			  evc_last_error());
 	evc__args_text(&a, "AUTH");
 	if (at->user != NULL)
 		evc__args_text(&a, at->user);

@@ -111,7 +111,7 @@ static void
 delete_session_keys(struct node_session *s)
 {
 	struct redis_engine *e = s->e;
-	struct redis_args a = { 0 }, seqs = { 0 };
+	struct redis_args a = { 0 }, seqs = { 0 }, runs = { 0 };
 	unsigned i;
 
 	if (s->g != e->lock.g)
@@ -126,6 +126,11 @@ delete_session_keys(struct node_session *s)
 	for (i = 0; i < s->n_workers; i++)
 		evc__args_fmt(&seqs, "%s.%" PRIu64 ".%u", s->name, s->inc, i);
 	evc__redis_send(e->client, REDIS_SAY, NULL, NULL, &seqs);
+	/* A node that was fenced, and lives, writes these lines anew. */
+	evc__args_text(&runs, "HDEL");
+	evc__redis_own_key(e, &runs, "runs");
+	evc__args_text(&runs, s->name);
+	evc__redis_send(e->client, REDIS_SAY, NULL, NULL, &runs);
 }
 
 void
