@@ -280,7 +280,7 @@ echo secret >"$tmp/password"
 chmod 644 "$tmp/password"
 run "$tools/evc-cluster" status "$at/words?password-file=$tmp/password"
 check 'a password that others can read' said \
-	'can be read or written by others .* 600 is needed'
+	'password-file has the mode [0-7]*, and not 600'
 
 # Nothing takes what it prints.
 for arguments in "status $at/words" "status --json $at/words" \

@@ -512,7 +512,7 @@ START_TEST(a_password_file_that_others_may_read)
 	DO("add", "[ii]", 1, 2);
 	IS(join(), EVC_UNAVAILABLE);
 	OK(evc_cluster_error_get(on.cl, 0, &why));
-	HAS(why.text, "its mode is 644");
+	HAS(why.text, "password-file has the mode 644");
 	remove_files(&f);
 	rs_unlink(rg.server);
 }

@@ -90,6 +90,30 @@ START_TEST(ends_with_its_cluster)
 }
 END_TEST
 
+/* The coordinator was killed, and has told nobody. */
+START_TEST(ends_with_its_cluster_that_died)
+{
+	struct hand h = { .gen = 0 };
+	int status, another;
+
+	for (another = 0; another < 2; another++) {
+		rs_start(&h.s);
+		hand_take(&h, 300);
+		hand_node(&h, "?once=1", 1);
+		hand_await_node(&h, 1);
+		rs_do(&h.s, "DEL {" HAND_NS "}:coord");
+		if (another) {
+			rs_do(&h.s, "SET {" HAND_NS "}:gen 7");
+			rs_do(&h.s, "SET {" HAND_NS "}:coord somebody-else");
+		}
+		status = node_wait(h.pid);
+		ck_assert(WIFEXITED(status) && WEXITSTATUS(status) != 0);
+		hand_free(&h);
+		h = (struct hand){ .gen = 0 };
+	}
+}
+END_TEST
+
 START_TEST(is_stopped)
 {
 	struct hand h;
@@ -525,6 +549,7 @@ main(void)
 {
 	const TTest *const tests[] = { leaves,
 				       ends_with_its_cluster,
+				       ends_with_its_cluster_that_died,
 				       is_stopped,
 				       waits_without_a_coordinator,
 				       its_events_are_deleted,

@@ -29,10 +29,9 @@ check_file(int fd, const char *path)
 				  "password-file %.200s is no file", path);
 	if ((st.st_mode & 077) != 0)
 		return evc_refuse(-EVC_PERMISSION_DENIED,
-				  "password-file %.200s can be read or written"
-				  " by others than its owner (its mode is %03o,"
-				  " and 600 is needed)",
-				  path, (unsigned)st.st_mode & 0777);
+				  "password-file has the mode %03o, and not "
+				  "600: %.200s",
+				  (unsigned)st.st_mode & 0777, path);
 	return 0;
 }
 

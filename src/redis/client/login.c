@@ -174,9 +174,9 @@ on_step(const redisReply *r, void *arg)
 				 " keys of that namespace: %s",
 				 r->str);
 	else if (is_refusal(step, r))
-		evc__client_lost(cl, "%s%s%s", r->str,
+		evc__client_lost(cl, "%s%s%s", l->no_password,
 				 l->no_password[0] != '\0' ? "; " : "",
-				 l->no_password);
+				 r->str);
 	else if (step == LOGIN_INFO)
 		take_info(l, r);
 	if (l->at == l->n_steps && !cl->lost)

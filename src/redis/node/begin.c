@@ -33,6 +33,10 @@ on_registered(const redisReply *r, void *arg)
 		      s->gen, s->node->address.ns, (unsigned long long)s->inc,
 		      s->node->n_workers);
 	s->state = SESSION_LIVE;
+	evc__copy(s->node->search.served, sizeof s->node->search.served,
+		  s->node->search.id);
+	s->node->search.served_lease_ns = s->lease_ns;
+	s->node->search.alone_ns = 0;
 	s->linked = true;
 	evc__node_lease_until(s, s->lease.sent_ns);
 	s->lease.sent_ns = 0;

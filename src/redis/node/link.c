@@ -11,6 +11,7 @@
 
 #define BACKOFF_FIRST_NS UINT64_C(50000000)
 #define BACKOFF_MOST_NS UINT64_C(1000000000)
+#define LEASES_ALONE 4
 #define LEASE_LEAST 20 /* ms */
 #define LEASE_MOST 86400000
 
@@ -137,21 +138,49 @@ read_found(struct node *n, const redisReply *r)
 	}
 	memcpy(n->search.gen, gen, n_gen);
 	n->search.gen[n_gen] = '\0';
+	evc__copy(n->search.id, sizeof n->search.id, coord);
 	return true;
+}
+
+/* Has the only cluster of a node ended without telling the node?  Another
+   coordinator is there, or none for longer than a coordinator waits for its
+   server. */
+static bool
+served_is_over(struct node *n, bool found)
+{
+	struct coord_search *f = &n->search;
+
+	if (!n->address.once || f->served[0] == '\0')
+		return false;
+	if (found) {
+		f->alone_ns = 0;
+		return strcmp(f->id, f->served) != 0;
+	}
+	if (f->alone_ns == 0)
+		f->alone_ns = sync_mono();
+	return sync_mono() - f->alone_ns > LEASES_ALONE * f->served_lease_ns;
 }
 
 static void
 on_found(const redisReply *r, void *arg)
 {
 	struct node *n = arg;
+	bool found;
 
 	n->search.asked = false;
 	if (n->over || r == NULL)
 		return;
-	if (read_found(n, r))
+	found = read_found(n, r);
+	if (served_is_over(n, found)) {
+		evc__node_say(n, EVC_LOG_WARNING,
+			      "ends: the coordinator that it worked for has "
+			      "gone");
+		evc__node_over(n, EVC_UNAVAILABLE);
+	} else if (found) {
 		ask_opts(n);
-	else
+	} else {
 		evc__node_look_later(n);
+	}
 }
 
 static void

@@ -47,6 +47,12 @@ struct coord_search {
 	uint64_t wait_ns; /* before the next look */
 	char gen[24];  /* generation of the coordinator that was found */
 	char left[24]; /* generation that the node was told to leave */
+	char id[NODE_NAME_SIZE];     /* of the coordinator that was found */
+	char served[NODE_NAME_SIZE]; /* the same of the last session; "": there
+					was none */
+	uint64_t served_lease_ns;
+	uint64_t alone_ns;           /* first look since then without a
+					coordinator; 0: none */
 };
 
 /* is the evc_engine_node */
