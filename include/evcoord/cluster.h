@@ -448,7 +448,7 @@ enum {
 	EVC_FAILED_WORKER = 4,   /* too many workers died with the function, or
 				    the function was given up, or its deadline
 				    has passed, or the worker it was scheduled
-				    for was missing, or no worker knows it */
+				    for was missing */
 	EVC_FAILED_CANCEL = 5,   /* the function was cancelled: by
 				    evc_remote_cancel, after the error of
 				    another function, by the stop, or with

@@ -23,9 +23,8 @@ EVC_BEGIN_DECLS_
  *
  * Thread:    any.
  * Ownership: static.
- * Returns:   the engine; NULL for NULL and for a scheme that is not served,
- *            such as "rediss" where hiredis has no TLS (the open of such an
- *            address says so).
+ * Returns:   the engine; NULL for NULL and for a scheme that is not served.
+ *            Where hiredis has no TLS, the open of a "rediss" address says so.
  * Since:     0.1
  */
 EVC_API const evc_engine_ops *

@@ -471,7 +471,8 @@ typedef struct evc_worker_opts {
  *
  * Thread:    any.
  * Ownership: nothing changes hands.
- * Returns:   true in a worker; false in a fork child of a worker.
+ * Returns:   true in a worker; false in a fork child of a worker that has
+ *            called evc_worker_main: before that a child looks like it.
  * Since:     0.1
  */
 EVC_API bool
