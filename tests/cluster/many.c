@@ -105,6 +105,53 @@ START_TEST(a_million_functions_leave_nothing)
 }
 END_TEST
 
+/* What they waited for still runs. */
+START_TEST(cancelled_ones_leave_nothing_to_their_inputs)
+{
+	enum { ROUNDS = 50, EACH = 100 };
+	evc_remote *held, *last, *r[EACH];
+	static char args[5000];
+	size_t bytes = 0;
+	int i, k;
+
+	memset(args, 'a', sizeof(args) - 1);
+	begin(_i, 2);
+	held = SCHEDULE("hold", "[s]", "g");
+	UNTIL(are_in("g", 1));
+	last = SCHEDULE("echo", "[[r]]", held);
+	for (k = 0; k < ROUNDS; k++) {
+		if (k == ROUNDS / 10)
+			bytes = memory();
+		for (i = 0; i < EACH; i++)
+			r[i] = SCHEDULE("echo", "[[rrs]]", held, last, args);
+		/* The oldest first, or the youngest. */
+		for (i = 0; i < EACH; i++)
+			OK(evc_remote_cancel(r[k % 2 ? i : EACH - 1 - i]));
+		for (i = 0; i < EACH; i++) {
+			IS(code_of(r[i]), EVC_CANCELLED);
+			evc_remote_free(r[i]);
+		}
+	}
+	ck_assert_msg(memory() <= bytes + SLACK,
+		      "%zu bytes, and %zu after %d functions", bytes, memory(),
+		      ROUNDS * EACH);
+	/* One of those that stand among the others goes with its input. */
+	r[0] = SCHEDULE("echo", "[[rr]]", held, last);
+	r[1] = SCHEDULE("echo", "[[rr]]", held, last);
+	r[2] = SCHEDULE("echo", "[[rr]]", held, last);
+	OK(evc_remote_cancel(r[1]));
+	let_go("g");
+	OK(code_of(last));
+	OK(code_of(r[0]));
+	OK(code_of(r[2]));
+	for (i = 0; i < 3; i++)
+		evc_remote_free(r[i]);
+	evc_remote_free(held);
+	evc_remote_free(last);
+	OK(join());
+}
+END_TEST
+
 /* Kills all, once each has done something, and waits for those that come after
    them.  One that dies again and again is started later and later, which is why
    they are many. */
@@ -171,4 +218,5 @@ limit(void)
 
 CONFORMANCE_MAIN("many", functions,
 		 ROW_ON(CALLS, a_million_functions_leave_nothing),
+		 ROW(cancelled_ones_leave_nothing_to_their_inputs),
 		 ROW_ON(DIES, many_lives_leave_nothing))

@@ -256,36 +256,48 @@ check 'kill -9 of any of them every 0.15 s: the sums are the same' \
 lost=$(number '; ([0-9]+) workers were lost')
 check "$lost of $killed are missed" test "$lost" -gt 0 -a "$lost" -le $killed
 
-# Their program goes, and they are killed: that is said at once, and others are
-# waited for.
-no_more_workers() {
+# Their program goes, and they are killed.
+kill_workers() {
 	local p
 
 	for p in $(its_processes); do
 		[ "$p" = "$server" ] || kill -KILL "$p" 2>/dev/null
 	done
-	grep -q "could not be started: $tmp/bin/wordcount: $1\$" "$tmp/err"
 }
-for why in 'No such file or directory' 'Permission denied'; do
+
+# begin_copy ARGUMENT...: a copy of the program that may go, with its workers.
+begin_copy() {
 	mkdir -p "$tmp/bin"
 	cp "$bin/wordcount" "$tmp/bin/wordcount"
-	"$tmp/bin/wordcount" --all -n 2 --nap 0.5 --wait 12 "$tree" \
+	"$tmp/bin/wordcount" --all -n 2 --nap 0.5 "$@" "$tree" \
 		>"$tmp/out" 2>"$tmp/err" &
 	server=$!
 	until_true has_workers 1
-	case $why in
-	N*) mkdir "$tmp/bin/there" && mv "$tmp/bin/wordcount" "$tmp/bin/there" ;;
-	*) chmod a-x "$tmp/bin/wordcount" ;;
-	esac
-	check "workers without a program: $why" until_true no_more_workers "$why"
-	check 'which is said before the end' \
-		test "$(ended "$server" || echo runs)" = runs
-	end_all
-	check 'they are waited for, and given up' same 1 /dev/null
-	check 'with the cause in the last words' said \
-		"^wordcount: no worker for 12 s.* could not be started: .*: $why\$"
-	rm -r "$tmp/bin"
-done
+}
+
+# It is deleted: the kernel has it as long as it runs.
+begin_copy
+rm -r "$tmp/bin"
+kill_workers
+end_all
+check 'workers whose program was deleted come again' same 0 "$tmp/want"
+
+# It cannot be executed: that is said at once, and others are waited for.
+no_more_workers() {
+	kill_workers
+	grep -q "could not be started: $tmp/bin/wordcount: Permission denied\$" \
+		"$tmp/err"
+}
+begin_copy --wait 12
+chmod a-x "$tmp/bin/wordcount"
+check 'workers without a program' until_true no_more_workers
+check 'which is said before the end' \
+	test "$(ended "$server" || echo runs)" = runs
+end_all
+check 'they are waited for, and given up' same 1 /dev/null
+check 'with the cause in the last words' said \
+	'^wordcount: no worker for 12 s.* could not be started: .*: Permission denied$'
+rm -r "$tmp/bin"
 
 # ---- --checkpoint ------------------------------------------------------------
 

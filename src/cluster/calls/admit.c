@@ -62,36 +62,31 @@ take_refs(evc_cluster *cl, const struct ref_list *refs, struct remote_more *m)
 /* Edges for inputs without an outcome.  They are made first, because an
    accepted function cannot be taken back. */
 static bool
-make_edges(evc_remote *r, struct cluster_edge **ret)
+make_edges(evc_remote *r)
 {
 	struct remote_more *m = r->more;
-	const struct cluster_edge *e;
+	unsigned i;
 
-	*ret = NULL;
-	if (m == NULL)
+	for (i = 0; m != NULL && i < m->n_inputs; i++)
+		m->n_missing += sync_load(&m->inputs[i]->done) == 0;
+	if (m == NULL || m->n_missing == 0)
 		return true;
-	if (!evc__edges_make(m->inputs, m->n_inputs, ret))
-		return false;
-	for (e = *ret; e != NULL; e = e->next)
-		m->n_missing++;
-	return true;
+	m->own = sync_alloc(m->n_missing, sizeof *m->own);
+	return m->own != NULL;
 }
 
 static void
-add_edges(evc_remote *r, struct cluster_edge *e)
+add_edges(evc_remote *r)
 {
 	struct remote_more *m = r->more;
-	struct cluster_edge *next;
-	unsigned i = 0;
+	unsigned i;
 
-	for (; e != NULL; e = next) {
-		next = e->next;
-		while (sync_load(&m->inputs[i]->done))
-			i++;
-		e->waits = r;
+	for (i = 0; i < m->n_inputs; i++) {
+		if (sync_load(&m->inputs[i]->done))
+			continue;
+		m->own[m->n_own].waits = r;
 		sync_add(&r->refs, 1);
-		e->next = m->inputs[i]->edges;
-		m->inputs[i++]->edges = e;
+		evc__edge_add(m->inputs[i], &m->own[m->n_own++]);
 	}
 }
 
@@ -126,7 +121,7 @@ fail_by_input(evc_remote *r, const evc_remote *in)
 }
 
 static void
-admit_remote(evc_cluster *cl, evc_remote *r, struct cluster_edge *edges)
+admit_remote(evc_cluster *cl, evc_remote *r)
 {
 	const evc_remote *in = failed_input(r);
 
@@ -135,14 +130,13 @@ admit_remote(evc_cluster *cl, evc_remote *r, struct cluster_edge *edges)
 	if (r->closure.tag != TAG_ANY)
 		cl->workers.all[r->closure.tag]->n_own++;
 	if (in != NULL) {
-		evc__edges_free(edges);
 		fail_by_input(r, in);
 		/* After the error there may be nothing to wait for. */
 		evc__tell(cl);
 		return;
 	}
-	if (edges != NULL) {
-		add_edges(r, edges);
+	if (r->more != NULL && r->more->n_missing > 0) {
+		add_edges(r);
 		evc__closures_put(&cl->q, &r->closure, true);
 		return;
 	}
@@ -246,7 +240,6 @@ evc__admit(evc_cluster *cl, const struct request *q, evc_remote **r, unsigned n,
 	   bool each_worker)
 {
 	const struct cluster_name *name = NULL;
-	struct cluster_edge *edges = NULL;
 	uint32_t tag = TAG_ANY;
 	evc_status st;
 	unsigned j;
@@ -270,22 +263,15 @@ evc__admit(evc_cluster *cl, const struct request *q, evc_remote **r, unsigned n,
 	for (j = 0; st == 0 && j < n; j++) {
 		r[j]->function = name;
 		r[j]->closure.tag = each_worker ? j : tag;
-		/* Kept there until all functions are sure. */
-		if (!make_edges(r[j], &r[j]->edges))
+		if (!make_edges(r[j]))
 			st = evc_refuse(-EVC_RESOURCE_EXHAUSTED, "no memory");
 	}
 	if (st == 0) {
-		for (j = 0; j < n; j++) {
-			edges = r[j]->edges;
-			r[j]->edges = NULL;
-			admit_remote(cl, r[j], edges);
-		}
+		for (j = 0; j < n; j++)
+			admit_remote(cl, r[j]);
 		return 0;
 	}
-	for (j = 0; j < n; j++) {
-		evc__edges_free(r[j]->edges);
-		r[j]->edges = NULL;
+	for (j = 0; j < n; j++)
 		evc__remote_let_go(r[j]);
-	}
 	return st;
 }

@@ -48,8 +48,7 @@ evc__fetch_tell(struct cluster_fetch *k)
 		k->spare = e->next;
 		e->waits = NULL;
 		e->fetches = k;
-		e->next = r->edges;
-		r->edges = e;
+		evc__edge_add(r, e);
 		return;
 	}
 	k->cl->turn.n_waiting--;

@@ -117,6 +117,8 @@ evc__remote_queued(evc_remote *r)
 static void
 release_dependent(evc_remote *r)
 {
+	sync_free(r->more->own);
+	r->more->own = NULL;
 	evc__remote_fill(r->more);
 	evc__closures_release(&r->cl->q, &r->closure);
 	evc__remote_queued(r);
@@ -136,6 +138,25 @@ note_own_end(evc_cluster *cl, struct cluster_worker *w)
 		evc__wake(cl, (int)w->index);
 }
 
+/* A function that was cancelled, or has failed, waits for nothing. */
+static void
+drop_edges(evc_remote *r)
+{
+	struct remote_more *m = r->more;
+	unsigned i;
+
+	if (m == NULL || m->own == NULL)
+		return;
+	for (i = 0; i < m->n_own; i++) {
+		if (m->own[i].at == NULL)
+			continue;
+		evc__edge_remove(&m->own[i]);
+		evc__remote_drop(r);
+	}
+	sync_free(m->own);
+	m->own = NULL;
+}
+
 static void
 settle_one(evc_remote *r, const struct outcome *o, struct chain *chain)
 {
@@ -147,6 +168,7 @@ settle_one(evc_remote *r, const struct outcome *o, struct chain *chain)
 	r->value_at = o->value.at;
 	r->text = text_of(o);
 	r->done_ns = o->now_ns != 0 ? o->now_ns : sync_mono();
+	drop_edges(r);
 	count_outcome(cl, o);
 	if (r->closure.tag != TAG_ANY)
 		note_own_end(cl, cl->workers.all[r->closure.tag]);
@@ -200,23 +222,24 @@ void
 evc__remote_settle(evc_remote *r, const struct outcome *o)
 {
 	struct chain chain = { NULL };
-	struct cluster_edge *e, *next;
+	struct cluster_fetch *f;
+	struct cluster_edge *e;
+	evc_remote *d;
 
 	settle_one(r, o, &chain);
 	while ((r = chain.first) != NULL) {
 		chain.first = r->more_garbage;
-		e = r->edges;
-		r->edges = NULL;
-		for (; e != NULL; e = next) {
-			next = e->next;
-			if (e->fetches != NULL) {
-				evc__fetch_tell(e->fetches);
+		while ((e = r->edges) != NULL) {
+			f = e->fetches;
+			d = e->waits;
+			evc__edge_remove(e);
+			if (f != NULL) {
+				sync_free(e);
+				evc__fetch_tell(f);
 			} else {
-				pass_to_dependent(r, e->waits, o->raise,
-						  &chain);
-				evc__remote_drop(e->waits);
+				pass_to_dependent(r, d, o->raise, &chain);
+				evc__remote_drop(d);
 			}
-			sync_free(e);
 		}
 		if (!(r->flags & REMOTE_LEFT))
 			evc__remote_let_go(r);

@@ -23,6 +23,7 @@ destroy_remote(evc_remote *r)
 	held_free(&value);
 	sync_free(r->text);
 	if (r->more != NULL) {
+		sync_free(r->more->own);
 		sync_free(r->more->inputs);
 		sync_free(r->more->values);
 		sync_free(r->more->uses);
@@ -175,4 +176,23 @@ evc__edges_free(struct cluster_edge *e)
 		next = e->next;
 		sync_free(e);
 	}
+}
+
+void
+evc__edge_add(evc_remote *r, struct cluster_edge *e)
+{
+	e->next = r->edges;
+	if (e->next != NULL)
+		e->next->at = &e->next;
+	r->edges = e;
+	e->at = &r->edges;
+}
+
+void
+evc__edge_remove(struct cluster_edge *e)
+{
+	*e->at = e->next;
+	if (e->next != NULL)
+		e->next->at = e->at;
+	e->at = NULL;
 }

@@ -20,7 +20,8 @@ struct remotes {
 /* A settled remote tells a function that has it among its arguments, or a
    fetch. */
 struct cluster_edge {
-	struct cluster_edge *next;
+	struct cluster_edge *next, **at; /* at: what points to this edge; NULL:
+					    not among the edges of a remote */
 	evc_remote *waits;       /* NULL: a fetch waits */
 	struct cluster_fetch *fetches;
 };
@@ -40,6 +41,9 @@ struct remote_more {
 	evc_engine_input *values; /* the inputs' values, for tasks, when all
 				     have come */
 	unsigned n_inputs, n_missing;
+	struct cluster_edge *own; /* of inputs without an outcome, each with a
+				     reference of this remote; allocated */
+	unsigned n_own;
 	evc_per_worker **uses; /* a reference of each per-worker value, until
 				  the outcome */
 	unsigned n_uses;
@@ -139,6 +143,9 @@ void evc__remote_count_fetch(evc_remote *r);
    memory, and *ret is NULL. */
 bool evc__edges_make(evc_remote *const *r, size_t n, struct cluster_edge **ret);
 void evc__edges_free(struct cluster_edge *e);
+/* Lock held: into r's edges, and out. */
+void evc__edge_add(evc_remote *r, struct cluster_edge *e);
+void evc__edge_remove(struct cluster_edge *e);
 
 /* outcome.c: lock held */
 
