@@ -138,6 +138,15 @@ fn_insist(evc_exec *x, void *arg)
 			   evc_exec_return(x, "i", 2);
 }
 
+/* For evc_keep_ops.free. */
+static MAYBE_UNUSED void
+hang_for_ever(void *state)
+{
+	(void)state;
+	for (;;)
+		t_sleep(1);
+}
+
 /* [] -> [worker's name, its index, attempt] */
 static MAYBE_UNUSED evc_status
 fn_who(evc_exec *x, void *arg)

@@ -363,14 +363,6 @@ START_TEST(closed_while_it_shrinks)
 END_TEST
 
 /* [] : keeps what cannot be freed */
-static void
-hang_for_ever(void *state)
-{
-	(void)state;
-	for (;;)
-		t_sleep(1);
-}
-
 static evc_status
 fn_sticks(evc_exec *x, void *arg)
 {

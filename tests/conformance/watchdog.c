@@ -232,14 +232,6 @@ START_TEST(a_function_that_stops_late_says_nothing)
 }
 END_TEST
 
-static void
-hang_for_ever(void *state)
-{
-	(void)state;
-	for (;;)
-		t_sleep(1);
-}
-
 static evc_status
 fn_sticks(evc_exec *x, void *arg)
 {

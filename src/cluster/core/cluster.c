@@ -96,6 +96,8 @@ evc__turn_ask(evc_cluster *cl)
 	if (evc_post_message(cl->loop.ref, &cl->turn.message) == 0)
 		return true;
 	sync_store(&cl->turn.asked, 0);
+	if (here)
+		evc__turn_hold(cl, evc_reactor_loop(cl->loop.reactor), false);
 	return false;
 }
 
