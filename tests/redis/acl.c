@@ -471,18 +471,27 @@ write_password(const struct files *f, const char *password)
 	OK(fclose(to));
 }
 
+/* A cluster with its password in a file, which has run a function. */
+static struct files
+begin_with_password_file(int i, evc_cluster_config *config)
+{
+	struct files f = make_files();
+	char options[100];
+
+	snprintf(options, sizeof(options), "?password-file=%s", f.password);
+	begin_with_password(i, options);
+	rig_open(config);
+	IS(take_number(SCHEDULE("add", "[ii]", 1, 2)), 3);
+	return f;
+}
+
 /* All logins of this program and of its node come after the change.  A file that
    is gone changes nothing. */
 START_TEST(a_password_is_changed)
 {
 	evc_cluster_config config = { .lease = 5 };
-	struct files f = make_files();
-	char options[100];
+	struct files f = begin_with_password_file(_i, &config);
 
-	snprintf(options, sizeof(options), "?password-file=%s", f.password);
-	begin_with_password(_i, options);
-	rig_open(&config);
-	IS(take_number(SCHEDULE("add", "[ii]", 1, 2)), 3);
 	change_password("another");
 	write_password(&f, "another");
 	IS(take_number(SCHEDULE("add", "[ii]", 3, 4)), 7);
@@ -498,15 +507,10 @@ END_TEST
 /* The file is no good any more: the reason is said, not the refusal alone. */
 START_TEST(a_password_file_that_others_may_read)
 {
-	evc_reason why;
 	evc_cluster_config config = { .lease = 1 };
-	struct files f = make_files();
-	char options[100];
+	struct files f = begin_with_password_file(_i, &config);
+	evc_reason why;
 
-	snprintf(options, sizeof(options), "?password-file=%s", f.password);
-	begin_with_password(_i, options);
-	rig_open(&config);
-	IS(take_number(SCHEDULE("add", "[ii]", 1, 2)), 3);
 	OK(chmod(f.password, 0644));
 	change_password("another");
 	DO("add", "[ii]", 1, 2);

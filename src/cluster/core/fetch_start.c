@@ -4,7 +4,7 @@
  * in the order of the value without an outcome: an edge of this remote leads to
  * the fetch.  A fetch with its answer has no edge.
  * Called by: the program (evc_fetch_start); outcome.c; join.c on the loop.
- * Locks: the cluster's lock, for `at`, `spare` and the list.
+ * Locks: the cluster's lock, for `at`, `edge` and the list.
  */
 #include "cluster/core/fetch.h"
 
@@ -18,13 +18,12 @@ struct cluster_fetch {
 	evc_value value;
 	struct fetched f;
 	size_t at;        /* lock: remotes before this one have results */
-	struct cluster_edge *spare; /* lock: edges for all waits to come */
+	struct cluster_edge edge; /* lock: of the remote at `at` */
 };
 
 static void
 destroy_fetch(struct cluster_fetch *k)
 {
-	evc__edges_free(k->spare);
 	evc_value_free(&k->value);
 	evc__fetched_drop(k->cl, &k->f);
 	sync_free(k);
@@ -35,7 +34,6 @@ destroy_fetch(struct cluster_fetch *k)
 void
 evc__fetch_tell(struct cluster_fetch *k)
 {
-	struct cluster_edge *e;
 	evc_remote *r = NULL;
 
 	for (; k->at < k->f.n; k->at++) {
@@ -44,11 +42,8 @@ evc__fetch_tell(struct cluster_fetch *k)
 			break;
 	}
 	if (k->at < k->f.n && sync_load(&r->done) == 0) {
-		e = k->spare;
-		k->spare = e->next;
-		e->waits = NULL;
-		e->fetches = k;
-		evc__edge_add(r, e);
+		k->edge.fetches = k;
+		evc__edge_add(r, &k->edge);
 		return;
 	}
 	k->cl->turn.n_waiting--;
@@ -65,8 +60,6 @@ fill_fetch(struct cluster_fetch *k, const evc_value *value)
 
 	if (st == 0 && value != NULL)
 		st = evc_value_copy(&k->value, value);
-	if (st == 0 && !evc__edges_make(k->f.remotes, k->f.n, &k->spare))
-		st = evc_refuse(-EVC_RESOURCE_EXHAUSTED, "no memory");
 	return st;
 }
 

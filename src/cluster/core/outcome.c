@@ -234,7 +234,6 @@ evc__remote_settle(evc_remote *r, const struct outcome *o)
 			d = e->waits;
 			evc__edge_remove(e);
 			if (f != NULL) {
-				sync_free(e);
 				evc__fetch_tell(f);
 			} else {
 				pass_to_dependent(r, d, o->raise, &chain);

@@ -146,38 +146,6 @@ evc__remote_count_fetch(evc_remote *r)
 
 /* ---- edges ---- */
 
-bool
-evc__edges_make(evc_remote *const *r, size_t n, struct cluster_edge **ret)
-{
-	struct cluster_edge *e;
-	size_t i;
-
-	for (i = 0; i < n; i++) {
-		if (sync_load(&r[i]->done))
-			continue;
-		e = sync_alloc(1, sizeof *e);
-		if (e == NULL) {
-			evc__edges_free(*ret);
-			*ret = NULL;
-			return false;
-		}
-		e->next = *ret;
-		*ret = e;
-	}
-	return true;
-}
-
-void
-evc__edges_free(struct cluster_edge *e)
-{
-	struct cluster_edge *next;
-
-	for (; e != NULL; e = next) {
-		next = e->next;
-		sync_free(e);
-	}
-}
-
 void
 evc__edge_add(evc_remote *r, struct cluster_edge *e)
 {

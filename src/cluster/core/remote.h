@@ -139,10 +139,6 @@ void evc__cluster_unlock(evc_cluster *cl);
 /* The outcome was handed out: count it once. */
 void evc__remote_count_fetch(evc_remote *r);
 
-/* Make an edge for each remote without an outcome, in front of *ret. false: no
-   memory, and *ret is NULL. */
-bool evc__edges_make(evc_remote *const *r, size_t n, struct cluster_edge **ret);
-void evc__edges_free(struct cluster_edge *e);
 /* Lock held: into r's edges, and out. */
 void evc__edge_add(evc_remote *r, struct cluster_edge *e);
 void evc__edge_remove(struct cluster_edge *e);
