@@ -703,6 +703,44 @@ START_TEST(a_policy_that_evicts)
 }
 END_TEST
 
+/* A message above it would be sent again and again. */
+START_TEST(a_limit_below_the_largest_message)
+{
+	evc_cluster_config config = { .max_frame = 1 << 20,
+				      .worker_wait = 0.5 };
+	static const struct {
+		const char *name, *less, *says, *enough;
+	} all[] = {
+		{ "proto-max-bulk-len", "3145727", " 3145727, and"
+						   " config.max_frame needs"
+						   " 3145728 there", "3mb" },
+		{ "client-output-buffer-limit", "normal 2mb 0 0",
+		  " normal 2097152", "normal 3mb 0 0" },
+		{ "client-query-buffer-limit", "1mb", " 1048576", "3mb" },
+	};
+	char says[200];
+	size_t i;
+
+	/* Against the default of config.max_frame. */
+	refuses_with(_i, "client-query-buffer-limit 60mb",
+		     "client-query-buffer-limit 62914560");
+	for (i = 0; i < 3; i++) {
+		rig_close();
+		rs_do(rg.server, "CONFIG SET %s %s", all[i].name, all[i].less);
+		snprintf(says, sizeof(says), "%s%s", all[i].name, all[i].says);
+		rig_open_in_vain(&config, says);
+		rs_do(rg.server, "CONFIG SET %s %s", all[i].name,
+		      all[i].enough);
+	}
+	rig_close();
+	rig_node(1);
+	config.worker_wait = 0;
+	rig_open(&config);
+	DO("add", "[ii]", 1, 2);
+	OK(join());
+}
+END_TEST
+
 START_TEST(a_replica)
 {
 	refuses_with(_i, "replicaof 127.0.0.1 1", "replica");
@@ -816,4 +854,4 @@ REDIS_ROWS("redis: the server is lost", functions,
 	   ROW(read_only_server_for_long),
 	   ROW(a_command_is_forbidden), ROW(scripts_are_flushed),
 	   ROW(the_server_drops_all_connections), ROW(a_policy_that_evicts),
-	   ROW(a_replica))
+	   ROW(a_limit_below_the_largest_message), ROW(a_replica))

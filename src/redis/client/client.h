@@ -47,6 +47,7 @@ enum login_step {
 	LOGIN_NAME,
 	LOGIN_INFO,
 	LOGIN_TRY,   /* may the user call what the scripts call? */
+	LOGIN_LIMITS,
 	LOGIN_SCRIPT /* first of the steps that load the scripts */
 };
 #define LOGIN_STEPS (LOGIN_SCRIPT + SCRIPTS)

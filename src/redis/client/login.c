@@ -10,6 +10,15 @@
 
 #include "redis/client/client.h"
 
+static redis_reply_fn on_step;
+
+static bool
+say_step(struct link *l, unsigned step, struct redis_args *a)
+{
+	l->steps[l->n_steps++] = step;
+	return evc__link_say(l, on_step, l, a);
+}
+
 /* ---- INFO ---- */
 
 /* The value of a line of INFO, cut to fit; "": no such line. */
@@ -129,6 +138,71 @@ take_info(struct link *l, const redisReply *r)
 	}
 }
 
+/* ---- limits ---- */
+
+/* What stands beside the largest frame in its message. */
+#define BATCH 0x200000ULL
+
+/* The settings of the server that end a connection with a larger message; what
+   stands before the number; and the number that is enough for everybody: that of
+   the server's defaults. */
+static const struct {
+	const char *name, *before;
+	unsigned long long enough;
+} limits[] = {
+	{ "client-query-buffer-limit", "", 0x40000000 },
+	{ "proto-max-bulk-len", "", 0x20000000 },
+	{ "client-output-buffer-limit", "normal ", 0x40000000 },
+};
+
+/* The bytes of a setting, in an answer with names and values; 0: no limit. */
+static unsigned long long
+limit_in(const redisReply *r, const char *name, const char *before)
+{
+	const char *value;
+	size_t i, n;
+
+	for (i = 0; (value = evc__reply_bytes(r, i, &n)) != NULL; i += 2)
+		if (strcmp(value, name) == 0)
+			break;
+	value = value != NULL ? evc__reply_bytes(r, i + 1, &n) : NULL;
+	value = value != NULL ? strstr(value, before) : NULL;
+	return value != NULL ? strtoull(value + strlen(before), NULL, 10) : 0;
+}
+
+/* A connection that is ended for its message would be made anew, with the same
+   message, for ever. */
+static void
+take_limits(struct redis_client *cl, const redisReply *r)
+{
+	unsigned long long n, need = cl->env.max_frame + BATCH;
+	size_t i;
+
+	for (i = 0; i < sizeof limits / sizeof limits[0]; i++) {
+		n = limit_in(r, limits[i].name, limits[i].before);
+		if (n != 0 && n < need && n < limits[i].enough)
+			evc__client_lost(cl,
+					 "the server has %s %s%llu, and"
+					 " config.max_frame needs %llu there",
+					 limits[i].name, limits[i].before, n,
+					 need);
+	}
+}
+
+static void
+ask_for_limits(struct link *l)
+{
+	struct redis_args a = { .n = 0 };
+	size_t i;
+
+	evc__args_text(&a, "CONFIG");
+	evc__args_text(&a, "GET");
+	for (i = 0; i < sizeof limits / sizeof limits[0]; i++)
+		evc__args_text(&a, limits[i].name);
+	if (!say_step(l, LOGIN_LIMITS, &a))
+		evc__client_lost(l->cl, "no memory");
+}
+
 /* ---- the answers ---- */
 
 /* A script that was not loaded is sent as text each time. */
@@ -165,7 +239,9 @@ on_step(const redisReply *r, void *arg)
 	if (r == NULL)
 		return;
 	step = l->steps[l->at++];
-	if (step >= LOGIN_SCRIPT)
+	if (step == LOGIN_LIMITS)
+		take_limits(cl, r);
+	else if (step >= LOGIN_SCRIPT)
 		take_script(cl, step - LOGIN_SCRIPT, r);
 	else if (evc__reply_is_error(r, "MOVED "))
 		/* The text is MOVED SLOT HOST:PORT. */
@@ -179,6 +255,8 @@ on_step(const redisReply *r, void *arg)
 				 r->str);
 	else if (step == LOGIN_INFO)
 		take_info(l, r);
+	else if (step == LOGIN_TRY && r->elements > 1)
+		ask_for_limits(l);
 	if (l->at == l->n_steps && !cl->lost)
 		l->logged_in(cl);
 	cl->refused |= cl->lost && !was_lost;
@@ -203,13 +281,6 @@ on_look(const redisReply *r, void *arg)
 }
 
 /* ---- the commands ---- */
-
-static bool
-say_step(struct link *l, unsigned step, struct redis_args *a)
-{
-	l->steps[l->n_steps++] = step;
-	return evc__link_say(l, on_step, l, a);
-}
 
 static bool
 say_info(struct link *l)
@@ -292,7 +363,8 @@ say_scripts(struct link *l)
 	return said;
 }
 
-/* A script could stop half-way if the user lacked one of these rights. */
+/* A script could stop half-way if the user lacked one of these rights.  A second
+   element of the answer says that the coordinator may ask for limits. */
 static const char may[] =
 	"local key = KEYS[1] "
 	"local all = {{'get', key}, {'set', key, 'x'}, {'del', key}, "
@@ -311,6 +383,10 @@ static const char may[] =
 	"      .. ' ~' .. key) "
 	"  end "
 	"end "
+	"local known, may = pcall(redis.acl_check_cmd, 'config', 'get', 'a') "
+	"if ARGV[1] == 'coordinator' and known and may then "
+	"  return {'ok', 'limits'} "
+	"end "
 	"return {'ok'} ";
 
 static bool
@@ -322,7 +398,7 @@ say_try(struct link *l)
 	evc__args_add(&a, may, sizeof may - 1);
 	evc__args_text(&a, "1");
 	evc__args_key(&a, l->cl->env.address, "var");
-	evc__args_text(&a, l->cl->env.coordinates ? "coordinator" : "node");
+	evc__args_text(&a, l->cl->env.max_frame > 0 ? "coordinator" : "node");
 	return say_step(l, LOGIN_TRY, &a);
 }
 

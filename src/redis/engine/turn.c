@@ -361,7 +361,7 @@ begin_client(struct redis_engine *e)
 		.patience = patience < 0.2 ? 0.2 : patience,
 		.look_again = (double)e->lease_ns / 1e9,
 		.who = "evcoord-coordinator",
-		.coordinates = true,
+		.max_frame = e->max_frame,
 		.up = on_up,
 		.down = on_down,
 		.arg = e,
