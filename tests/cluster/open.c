@@ -53,7 +53,7 @@ START_TEST(wrong_addresses)
 		refused_open(c, unknown[i], &k, EVC_INVALID_ARGUMENT,
 			     "processes://");
 		refused_open(c, unknown[i], &k, EVC_INVALID_ARGUMENT,
-			     "redis://HOST:PORT/NAMESPACE");
+			     "redis[s]://HOST:PORT/NS, unix:///SOCKET/NS");
 	}
 	refused_open(c, "threads://1?speed=9", &k, EVC_INVALID_ARGUMENT,
 		     "no option \"speed\"");

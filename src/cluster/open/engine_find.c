@@ -17,7 +17,7 @@
 
 #define OWN_LIBRARY "libevcoord-cluster.so"
 #define REDIS_LIBRARY "libevcoord-redis.so.1"
-#define REDIS_USAGE "redis://HOST:PORT/NAMESPACE"
+#define REDIS_USAGE   "redis[s]://HOST:PORT/NS, unix:///SOCKET/NS"
 #define ALL_CAPS \
 	(EVC_ENGINE_CALLS | EVC_ENGINE_DEADLINES | EVC_ENGINE_KILLS | \
 	 EVC_ENGINE_VARIABLES)
