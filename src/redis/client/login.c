@@ -144,8 +144,7 @@ take_info(struct link *l, const redisReply *r)
 #define BATCH 0x200000ULL
 
 /* The settings of the server that end a connection with a larger message; what
-   stands before the number; and the number that is enough for everybody: that of
-   the server's defaults. */
+   stands before the number; and the server's default, which is always enough. */
 static const struct {
 	const char *name, *before;
 	unsigned long long enough;

@@ -136,8 +136,8 @@ struct redis_client_env {
 	double look_again;     /* seconds between two checks that the server is
 				  fit; 0: none */
 	const char *who;       /* name for CLIENT SETNAME */
-	size_t max_frame;      /* of a coordinator, whose rights the user
-				  needs; 0: of a node */
+	size_t max_frame;      /* 0: for a node; else the user needs the
+				  rights of a coordinator */
 	/* Both connections are logged in, all scripts are known, and the server
 	   is fit (version 7 or later, noeviction, a master, not loading). same:
 	   the server's run and data are those of the last `up`, and the server
