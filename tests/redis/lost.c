@@ -714,8 +714,8 @@ START_TEST(a_limit_below_the_largest_message)
 		{ "proto-max-bulk-len", "3145727", " 3145727, and"
 						   " config.max_frame needs"
 						   " 3145728 there", "3mb" },
-		{ "client-output-buffer-limit", "normal 2mb 0 0",
-		  " normal 2097152", "normal 3mb 0 0" },
+		{ "client-output-buffer-limit", "normal 18mb 0 0",
+		  " normal 18874368", "normal 19mb 0 0" },
 		{ "client-query-buffer-limit", "1mb", " 1048576", "3mb" },
 	};
 	char says[200];
@@ -733,11 +733,49 @@ START_TEST(a_limit_below_the_largest_message)
 		      all[i].enough);
 	}
 	rig_close();
-	rig_node(1);
-	config.worker_wait = 0;
+}
+END_TEST
+
+#define N_LARGE 25
+
+static evc_status
+fn_late_and_large(evc_exec *x, void *arg)
+{
+	static char bytes[900000];
+
+	(void)arg;
+	if (evc_exec_variable_add(x, "begun", 1, NULL) < 0)
+		return EVC_INTERNAL;
+	evc_exec_wait_for_stop(x, 0.5);
+	return evc_exec_return(x, "B", bytes, sizeof(bytes));
+}
+
+/* Results that have come while the coordinator was away are more than the server
+   may answer at once. */
+START_TEST(an_answer_above_the_limit)
+{
+	evc_cluster_config config = { .max_frame = 1 << 20,
+				      .lease = 5 * short_lease() };
+	char size[160];
+	int i;
+
+	redis.may_expire = true;
+	rig(_i, &(struct rig_opts){ .own = true, .coord_proxy = true });
+	rs_do(rg.server, "CONFIG SET client-output-buffer-limit %s",
+	      "normal 19mb 0 0");
+	rig_node(N_LARGE);
 	rig_open(&config);
-	DO("add", "[ii]", 1, 2);
+	UNTIL(numbers().n_up == N_LARGE);
+	for (i = 0; i < N_LARGE; i++)
+		DO("late and large", "n");
+	UNTIL(variable("begun") == N_LARGE);
+	proxy_set(&rg.coord, PROXY_REFUSE);
+	snprintf(size, sizeof(size), "MEMORY USAGE {%s}:%lld:ev SAMPLES 0",
+		 rg.ns, (long long)rig_key("GET", "gen"));
+	UNTIL(rs_number(rg.server, size) >= N_LARGE * 900000);
+	proxy_set(&rg.coord, PROXY_PASS);
 	OK(join());
+	ck_assert_uint_eq(numbers().n_lost, 0);
 }
 END_TEST
 
@@ -826,7 +864,9 @@ START_TEST(the_last_result_of_a_node_is_deleted)
 }
 END_TEST
 
-static const evc_function functions[] = { ROW_FUNCTIONS };
+static const evc_function functions[] = {
+	ROW_FUNCTIONS, { .name = "late and large", .fn = fn_late_and_large }
+};
 
 REDIS_ROWS("redis: the server is lost", functions,
 	   ROW(F09_testPSPreemptionErrorType),
@@ -854,4 +894,5 @@ REDIS_ROWS("redis: the server is lost", functions,
 	   ROW(read_only_server_for_long),
 	   ROW(a_command_is_forbidden), ROW(scripts_are_flushed),
 	   ROW(the_server_drops_all_connections), ROW(a_policy_that_evicts),
-	   ROW(a_limit_below_the_largest_message), ROW(a_replica))
+	   ROW(a_limit_below_the_largest_message),
+	   ROW(an_answer_above_the_limit), ROW(a_replica))

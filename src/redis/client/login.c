@@ -140,18 +140,17 @@ take_info(struct link *l, const redisReply *r)
 
 /* ---- limits ---- */
 
-/* What stands beside the largest frame in its message. */
-#define BATCH 0x200000ULL
-
-/* The settings of the server that end a connection with a larger message; what
-   stands before the number; and the server's default, which is always enough. */
+/* The settings of the server that end a connection with a larger message or
+   answer; what stands before the number; the bytes beside the largest frame, for
+   answers all that a node may have unread; and the server's default, which is always
+   enough. */
 static const struct {
 	const char *name, *before;
-	unsigned long long enough;
+	unsigned long long beside, enough;
 } limits[] = {
-	{ "client-query-buffer-limit", "", 0x40000000 },
-	{ "proto-max-bulk-len", "", 0x20000000 },
-	{ "client-output-buffer-limit", "normal ", 0x40000000 },
+	{ "client-query-buffer-limit", "", 2 << 20, 1 << 30 },
+	{ "proto-max-bulk-len", "", 2 << 20, 512 << 20 },
+	{ "client-output-buffer-limit", "normal ", 18 << 20, 1 << 30 },
 };
 
 /* The bytes of a setting, in an answer with names and values; 0: no limit. */
@@ -174,11 +173,12 @@ limit_in(const redisReply *r, const char *name, const char *before)
 static void
 take_limits(struct redis_client *cl, const redisReply *r)
 {
-	unsigned long long n, need = cl->env.max_frame + BATCH;
+	unsigned long long n, need;
 	size_t i;
 
 	for (i = 0; i < sizeof limits / sizeof limits[0]; i++) {
 		n = limit_in(r, limits[i].name, limits[i].before);
+		need = cl->env.max_frame + limits[i].beside;
 		if (n != 0 && n < need && n < limits[i].enough)
 			evc__client_lost(cl,
 					 "the server has %s %s%llu, and"

@@ -8,10 +8,15 @@
 
 #include <inttypes.h>
 
-#define COUNT_MOST "1000"
+/* An answer has about so many bytes at most: the server and the client keep it
+   whole.  So the count of entries that are asked for follows their size. */
+#define ANSWER_BYTES ((size_t)16 << 20)
+#define COUNT_FIRST  32
+#define COUNT_MOST   1000
 #define ID_LAST "18446744073709551615-18446744073709551615"
 #define FENCE UINT64_MAX /* number of a mark */
 #define TRIM_EACH 1000
+#define TRIM_BYTES ((size_t)1 << 20)
 
 /* ---- an entry ---- */
 
@@ -153,7 +158,24 @@ take_entry(struct redis_engine *e, const redisReply *entry)
 				   wrong);
 		return;
 	}
+	e->reader.n_untrimmed_bytes += ev.n;
 	serve_event(e, &ev);
+}
+
+/* The server may have ended the connection for a large answer. */
+static void
+ask_for_less(struct event_reader *r)
+{
+	r->count = r->count > COUNT_FIRST ? COUNT_FIRST : (r->count + 1) / 2;
+}
+
+static void
+adapt_count(struct event_reader *r, size_t n, size_t n_bytes)
+{
+	if (n_bytes > ANSWER_BYTES)
+		r->count = (unsigned)(n * ANSWER_BYTES / n_bytes) + 1;
+	else if (n >= r->count && n_bytes < ANSWER_BYTES / 2)
+		r->count = r->count < COUNT_MOST / 2 ? r->count * 2 : COUNT_MOST;
 }
 
 /* The entries in an answer of XREAD, each behind `last`.  NULL: it is no such
@@ -186,9 +208,11 @@ on_events(const redisReply *r, void *arg)
 {
 	struct redis_engine *e = arg;
 	const redisReply *list = NULL;
-	size_t i;
+	size_t i, before = e->reader.n_untrimmed_bytes;
 
 	e->reader.reading = false;
+	if (r == NULL)
+		ask_for_less(&e->reader);
 	if (r == NULL || e->turn.ended)
 		return;
 	if (e->reader.reading_g == e->lock.g && r->type != REDIS_REPLY_NIL) {
@@ -210,9 +234,12 @@ on_events(const redisReply *r, void *arg)
 	for (i = 0; list != NULL && i < list->elements; i++)
 		take_entry(e, list->element[i]);
 	if (list != NULL) {
+		adapt_count(&e->reader, list->elements,
+			    e->reader.n_untrimmed_bytes - before);
 		evc__redis_tell(e);
 		look_at_marks(e);
-		if (e->reader.n_untrimmed >= TRIM_EACH)
+		if (e->reader.n_untrimmed >= TRIM_EACH ||
+		    e->reader.n_untrimmed_bytes >= TRIM_BYTES)
 			evc__redis_trim(e);
 		redis_feed_soon(e);
 	}
@@ -228,9 +255,11 @@ evc__redis_read(struct redis_engine *e)
 	if (e->reader.reading || e->reader.rests || !e->up || e->lock.taking ||
 	    (e->lock.phase != PHASE_LIVE && e->lock.phase != PHASE_RESTART))
 		return;
+	if (e->reader.count == 0)
+		e->reader.count = COUNT_FIRST;
 	evc__args_text(&a, "XREAD");
 	evc__args_text(&a, "COUNT");
-	evc__args_text(&a, COUNT_MOST);
+	evc__args_fmt(&a, "%u", e->reader.count);
 	evc__args_text(&a, "BLOCK");
 	/* A limit, so that this connection is not silent for too long. */
 	evc__args_fmt(&a, "%llu",
@@ -264,6 +293,7 @@ evc__redis_trim(struct redis_engine *e)
 	if (e->reader.n_untrimmed == 0 || !e->up)
 		return;
 	e->reader.n_untrimmed = 0;
+	e->reader.n_untrimmed_bytes = 0;
 	evc__args_text(&a, "XTRIM");
 	evc__redis_own_key(e, &a, "ev");
 	evc__args_text(&a, "MINID");

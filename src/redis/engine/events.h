@@ -33,7 +33,9 @@ struct event_reader {
 	bool rests;           /* the last answer was wrong: until the next
 				 tick */
 	char last[ID_SIZE];   /* id of the last entry that was read */
+	unsigned count;       /* entries that the next XREAD asks for */
 	unsigned n_untrimmed; /* entries read since the last XTRIM */
+	size_t n_untrimmed_bytes;
 	struct results results;
 	/* the entry that is heard */
 	struct node_session *hearing; /* NULL: none is, or its session is
