@@ -251,9 +251,9 @@ size_t evc__pool_report(unsigned format, char *buf, size_t n, void *pool);
 
 /* ---- pool_port.c ---- */
 
-/* Lock held: the port of r; or NULL, and *ret_st says why. */
+/* Lock held, for a call of func: the port of r; or NULL, and *ret_st says why. */
 struct pool_port *evc__port_of(evc_pool *pool, evc_reactor *r,
-			       evc_status *ret_st);
+			       const char *func, evc_status *ret_st);
 /* One reference less. */
 void evc__port_drop(struct pool_port *p);
 /* Put finished jobs into the chain, first to last. */

@@ -39,10 +39,17 @@ evc__pool_check(const evc_pool *pool, const char *func)
 	return 0;
 }
 
+/* A call that submits a job. */
+struct submission {
+	const char *func;
+	bool waits;             /* for room */
+	struct pool_port *full; /* set where there was no room */
+};
+
 static evc_status
-refuse_job(evc_status st, const char *why)
+refuse_job(const char *func, evc_status st, const char *why)
 {
-	return evc_refuse(st, "evc_pool_submit: %s", why);
+	return evc_refuse(st, "%s: %s", func, why);
 }
 
 /* ---- the two rings ---- */
@@ -67,7 +74,7 @@ needs_call(const evc_pool *pool, const struct pool_port *p, uint64_t w)
 /* Lock held, the job stands in its ring: call a thread; < 0: the caller has to
    take the job back. */
 static evc_status
-call_thread(evc_pool *pool, struct pool_port *p)
+call_thread(evc_pool *pool, struct pool_port *p, const char *func)
 {
 	uint64_t w = sync_load_sc(&pool->crowd);
 
@@ -75,7 +82,7 @@ call_thread(evc_pool *pool, struct pool_port *p)
 	if ((w & CROWD_CLOSED) && !evc_should_stop(pool->scope))
 		w = sync_and(&pool->crowd, ~CROWD_CLOSED) & ~CROWD_CLOSED;
 	if ((w & CROWD_CLOSED) || sync_load_sc(&p->ending) != 0)
-		return refuse_job(-EVC_CANCELLED, "a stop was requested");
+		return refuse_job(func, -EVC_CANCELLED, "a stop was requested");
 	/* A thread that comes up after the look finds the job by itself. */
 	if (N_LIVE(w) == 0)
 		return evc__crowd_first(pool);
@@ -95,13 +102,14 @@ take_back_job(struct pool_ring *r, uint64_t slot, evc_job *job)
 }
 
 static evc_status
-put_own(evc_pool *pool, struct pool_port *p, evc_job *job, bool locked)
+put_own(evc_pool *pool, struct pool_port *p, evc_job *job, bool locked,
+	const char *func)
 {
 	evc_status st = 0;
 	uint64_t slot;
 
 	if (__builtin_expect(sync_load_relaxed(JOB_STATE(job)) != 0, 0))
-		return refuse_job(-EVC_ALREADY_EXISTS,
+		return refuse_job(func, -EVC_ALREADY_EXISTS,
 				  "the job is not completed");
 	prepare_job(p, job, JOB_QUEUED);
 	/* Counted before any thread can complete the job. */
@@ -109,11 +117,11 @@ put_own(evc_pool *pool, struct pool_port *p, evc_job *job, bool locked)
 	slot = ring_put(&p->own, job);
 	if (__builtin_expect(slot == 0, 0)) {
 		sync_store_relaxed(JOB_STATE(job), 0);
-		st = refuse_job(-EVC_RESOURCE_EXHAUSTED, "there is no room");
+		st = refuse_job(func, -EVC_RESOURCE_EXHAUSTED, "there is no room");
 	} else if (needs_call(pool, p, sync_load_sc(&pool->crowd))) {
 		if (!locked)
 			sync_lock(&pool->lock);
-		st = call_thread(pool, p);
+		st = call_thread(pool, p, func);
 		if (!locked)
 			sync_unlock(&pool->lock);
 		if (st < 0 && !take_back_job(&p->own, slot, job))
@@ -130,14 +138,14 @@ put_own(evc_pool *pool, struct pool_port *p, evc_job *job, bool locked)
 /* Lock held, by a thread other than the loop's. */
 static evc_status
 put_foreign(evc_pool *pool, struct pool_port *p, evc_job *job,
-	    struct pool_port **ret_full)
+	    struct submission *by)
 {
 	uint32_t none = 0;
 	uint64_t slot;
 	evc_status st;
 
 	if (!sync_cas(JOB_STATE(job), &none, JOB_QUEUED | JOB_FOREIGN))
-		return refuse_job(-EVC_ALREADY_EXISTS,
+		return refuse_job(by->func, -EVC_ALREADY_EXISTS,
 				  "the job is not completed");
 	st = evc__port_expect(p);
 	if (st < 0) {
@@ -148,10 +156,10 @@ put_foreign(evc_pool *pool, struct pool_port *p, evc_job *job,
 	slot = ring_put(&p->foreign, job);
 	if (slot == 0) {
 		sync_store_relaxed(JOB_STATE(job), 0);
-		st = refuse_job(-EVC_RESOURCE_EXHAUSTED, "there is no room");
-		*ret_full = p;
+		st = refuse_job(by->func, -EVC_RESOURCE_EXHAUSTED, "there is no room");
+		by->full = p;
 	} else {
-		st = call_thread(pool, p);
+		st = call_thread(pool, p, by->func);
 		if (st < 0 && !take_back_job(&p->foreign, slot, job))
 			st = 0;
 	}
@@ -167,7 +175,7 @@ put_foreign(evc_pool *pool, struct pool_port *p, evc_job *job,
 /* Lock held: does the calling thread run the loop of p?  Then the task is
    on. */
 static evc_status
-own_loop(struct pool_port *p, bool *ret_own)
+own_loop(struct pool_port *p, bool *ret_own, const char *func)
 {
 	int tid = sync_load_relaxed(&p->tid);
 	char said[256];
@@ -182,7 +190,7 @@ own_loop(struct pool_port *p, bool *ret_own)
 	if (st == 0)
 		*ret_own = true;
 	else if (*ret_own && st == -EVC_FAILED_PRECONDITION)
-		return refuse_job(-EVC_NOT_FOUND, "the loop is gone");
+		return refuse_job(func, -EVC_NOT_FOUND, "the loop is gone");
 	else if (st != -EVC_FAILED_PRECONDITION)
 		return st;
 	else
@@ -192,24 +200,24 @@ own_loop(struct pool_port *p, bool *ret_own)
 
 /* Lock held. */
 static evc_status
-submit_locked(evc_pool *pool, evc_reactor *r, evc_job *job, bool waits,
-	      struct pool_port **ret_full)
+submit_locked(evc_pool *pool, evc_reactor *r, evc_job *job,
+	      struct submission *by)
 {
 	struct pool_port *p;
 	evc_status st;
 	bool own;
 
-	p = evc__port_of(pool, r, &st);
+	p = evc__port_of(pool, r, by->func, &st);
 	if (p == NULL)
 		return st;
-	st = own_loop(p, &own);
+	st = own_loop(p, &own, by->func);
 	if (st < 0)
 		return st;
 	if (!own)
-		return put_foreign(pool, p, job, ret_full);
-	st = waits ? evc_refuse(-EVC_FAILED_PRECONDITION,
-				"evc_pool_submit_wait: a loop cannot wait") :
-		     put_own(pool, p, job, true);
+		return put_foreign(pool, p, job, by);
+	st = by->waits ? refuse_job(by->func, -EVC_FAILED_PRECONDITION,
+				    "a loop cannot wait") :
+			 put_own(pool, p, job, true, by->func);
 	last.pool = pool->number;
 	last.port = p;
 	evc__port_settle(p);
@@ -217,40 +225,49 @@ submit_locked(evc_pool *pool, evc_reactor *r, evc_job *job, bool waits,
 }
 
 static evc_status
-check_job(const evc_pool *pool, const evc_reactor *r, const evc_job *job)
+check_job(const evc_pool *pool, const evc_reactor *r, const evc_job *job,
+	  const char *func)
 {
-	evc_status st = evc__pool_check(pool, "evc_pool_submit");
+	evc_status st = evc__pool_check(pool, func);
 
 	if (st < 0)
 		return st;
 	if (r == NULL || job == NULL || job->work == NULL)
-		return refuse_job(-EVC_INVALID_ARGUMENT,
+		return refuse_job(func, -EVC_INVALID_ARGUMENT,
 				  "no loop, no job, or one without work");
 	return 0;
 }
 
-/* Not inlined: the short way would save registers for its sake. */
-static __attribute__((noinline)) evc_status
-submit_job(evc_pool *pool, evc_reactor *r, evc_job *job, bool waits,
-	   struct pool_port **ret_full)
+static evc_status
+submit_job(evc_pool *pool, evc_reactor *r, evc_job *job,
+	   struct submission *by)
 {
-	evc_status st = check_job(pool, r, job);
+	evc_status st = check_job(pool, r, job, by->func);
 
 	if (st < 0)
 		return st;
 	if (evc_should_stop(pool->scope) ||
 	    evc_should_stop(evc_reactor_coord(r)))
-		return refuse_job(-EVC_CANCELLED, "a stop was requested");
+		return refuse_job(by->func, -EVC_CANCELLED, "a stop was requested");
 	sync_lock(&pool->lock);
-	st = submit_locked(pool, r, job, waits, ret_full);
+	st = submit_locked(pool, r, job, by);
 	sync_unlock(&pool->lock);
 	return st;
+}
+
+/* Not inlined: the short way would save registers for its sake. */
+static __attribute__((noinline)) evc_status
+submit_slowly(evc_pool *pool, evc_reactor *r, evc_job *job, const char *func)
+{
+	struct submission by = { .func = func };
+
+	return submit_job(pool, r, job, &by);
 }
 
 evc_status
 evc_pool_submit(evc_pool *pool, evc_reactor *r, evc_job *job)
 {
-	struct pool_port *p = last.port, *full;
+	struct pool_port *p = last.port;
 
 	if (__builtin_expect(pool == NULL || last.pool != pool->number ||
 				     sync_load_relaxed(&p->active) !=
@@ -261,8 +278,8 @@ evc_pool_submit(evc_pool *pool, evc_reactor *r, evc_job *job)
 				     evc_should_stop(pool->scope) ||
 				     evc_should_stop(p->c),
 			     0))
-		return submit_job(pool, r, job, false, &full);
-	return put_own(pool, p, job, false);
+		return submit_slowly(pool, r, job, __func__);
+	return put_own(pool, p, job, false, __func__);
 }
 
 /* ---- with patience ---- */
@@ -315,32 +332,32 @@ static evc_status
 submit_until_room(evc_pool *pool, evc_reactor *r, evc_loop_ref *loop,
 		  evc_job *job, double timeout, const char *func)
 {
-	struct pool_port *full;
+	struct submission by = { .func = func, .waits = timeout > 0 };
 	uint64_t until;
 	evc_status st;
 
 	if (isnan(timeout))
-		return refuse_job(-EVC_INVALID_ARGUMENT,
+		return refuse_job(func, -EVC_INVALID_ARGUMENT,
 				  "the time is no number");
 	st = may_wait(pool, timeout, func);
 	if (st == 0 && r == NULL && loop == NULL)
-		st = refuse_job(-EVC_INVALID_ARGUMENT, "no loop");
+		st = refuse_job(func, -EVC_INVALID_ARGUMENT, "no loop");
 	if (st < 0)
 		return st;
 	until = evc__deadline_in(timeout);
 	for (;;) {
-		full = NULL;
+		by.full = NULL;
 		if (loop != NULL)
 			r = evc_loop_enter(loop);
 		if (r == NULL)
-			return refuse_job(-EVC_NOT_FOUND, "the loop is gone");
-		st = submit_job(pool, r, job, timeout > 0, &full);
+			return refuse_job(func, -EVC_NOT_FOUND, "the loop is gone");
+		st = submit_job(pool, r, job, &by);
 		if (loop != NULL)
 			evc_loop_leave(loop);
-		if (full == NULL || (loop != NULL && !(timeout > 0)))
+		if (by.full == NULL || (loop != NULL && !by.waits))
 			return st;
-		if (!wait_for_room(full, until))
-			return refuse_job(-EVC_DEADLINE_EXCEEDED,
+		if (!wait_for_room(by.full, until))
+			return refuse_job(func, -EVC_DEADLINE_EXCEEDED,
 					  "there was no room in time");
 	}
 }

@@ -83,7 +83,8 @@ bind_to(struct pool_port *p, evc_reactor *r, evc_loop_ref *loop)
 }
 
 struct pool_port *
-evc__port_of(evc_pool *pool, evc_reactor *r, evc_status *ret_st)
+evc__port_of(evc_pool *pool, evc_reactor *r, const char *func,
+	     evc_status *ret_st)
 {
 	evc_loop_ref *loop = evc_loop_of(r);
 	struct pool_port *p, *idle = NULL;
@@ -96,8 +97,7 @@ evc__port_of(evc_pool *pool, evc_reactor *r, evc_status *ret_st)
 		*ret_st = 0;
 		if (sync_load(&p->ending) & PORT_GONE)
 			*ret_st = evc_refuse(-EVC_NOT_FOUND,
-					     "evc_pool_submit: the loop is "
-					     "gone");
+					     "%s: the loop is gone", func);
 		return *ret_st < 0 ? NULL : p;
 	}
 	for (p = sync_load(&pool->ports); p != NULL && idle == NULL;
@@ -108,8 +108,7 @@ evc__port_of(evc_pool *pool, evc_reactor *r, evc_status *ret_st)
 	if (p == NULL) {
 		evc_loop_release(loop);
 		*ret_st = evc_refuse(-EVC_RESOURCE_EXHAUSTED,
-				     "evc_pool_submit: no memory for a loop's "
-				     "jobs");
+				     "%s: no memory for a loop's jobs", func);
 		return NULL;
 	}
 	bind_to(p, r, loop);

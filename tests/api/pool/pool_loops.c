@@ -519,6 +519,9 @@ START_TEST(submit_wait_is_not_for_loops_and_not_for_the_pool)
 	thing_init(&u, work_now);
 	REFUSED(EVC_FAILED_PRECONDITION,
 		evc_pool_submit_wait(pool, evc_home(coord), &u.job, 1));
+	HAS(evc_last_error(), "evc_pool_submit_wait: a loop cannot wait");
+	REFUSED(EVC_INVALID_ARGUMENT, evc_pool_submit_to(pool, NULL, &u.job, 1));
+	HAS(evc_last_error(), "evc_pool_submit_to: no loop");
 	thing_init(&t, wait_in_work);
 	t.arg = &u.job;
 	submit(&t);
