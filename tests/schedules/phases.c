@@ -264,6 +264,52 @@ START_TEST(phase_waits_for_its_turn_while_a_join_drives)
 }
 END_TEST
 
+/* The hook of the first phase ends while a join stands anywhere in its look.  Fails
+   when the join counts who is left after it has driven the phases, and does not
+   look again whether all were told. */
+START_TEST(phase_is_told_when_a_hook_ends_during_a_look)
+{
+	evc_member_opts o = {.reactor = NULL};
+	atomic_int told[N_SCOPES];
+	struct stepped one;
+	struct ev_loop *loop;
+	struct actor a, t;
+	struct house h;
+	int step, inside;
+	evc_id id;
+
+	/* Two looks, and more; the join looks again and again. */
+	for (step = 1; step <= 150; step++) {
+		seam_reset();
+		house_make(&h);
+		loop = ev_loop_new(0);
+		told[FIRST] = told[LATER] = 0;
+		id = hold(h.root, "hold");
+		OK(evc_reactor_attach(h.s[FIRST], "loop", loop, &o.reactor));
+		OK(evc_on_stop(h.s[FIRST], "hook", count_hook, &told[FIRST],
+			       &o, NULL));
+		OK(evc_on_stop(h.s[LATER], "hook", count_hook, &told[LATER],
+			       NULL, NULL));
+		inside = seam_hold("add", "sleep_through", 1);
+		actor_begin(&a, do_join, h.root, NULL);
+		HELD(inside);
+		OK(evc_request_stop(h.root, 0, "stop"));
+		ck_assert(step_beside(&one, step, do_join, h.c, NULL));
+		actor_begin(&t, do_turn, h.s[FIRST], loop);
+		(void)has_ended(&t);
+		OK(step_end(&one));
+		OK(actor_end(&t));
+		ck_assert_int_eq(told[FIRST], 1);
+		ck_assert_int_eq(told[LATER], 1);
+		seam_release(inside);
+		OK(evc_hold_end(h.root, id));
+		OK(actor_end(&a));
+		ev_loop_destroy(loop);
+		house_free(&h);
+	}
+}
+END_TEST
+
 /* The join above leaves, because its loop is destroyed; one on the coordinator
    itself stays.  Fails when who leaves does not look below for others that
    drive. */
@@ -369,6 +415,7 @@ SCHEDULES_MAIN("phases", phase_is_told_by_a_request_or_by_the_join_that_begins,
 	       phase_is_told_when_two_joins_leave_at_once,
 	       phase_is_told_when_two_joins_stand_at_their_leaving,
 	       phase_waits_for_its_turn_while_a_join_drives,
+	       phase_is_told_when_a_hook_ends_during_a_look,
 	       phase_is_left_to_a_join_below_that_stays,
 	       phase_of_a_scope_that_is_made_meanwhile_is_told,
 	       phase_of_a_scope_that_comes_after_all_were_told_has_its_turn)

@@ -281,6 +281,9 @@ void evc__driver_turn(evc_reactor *r);
 /* Lock held: tell the phases that have their turn now.  Returns when to look
    again, in nanoseconds of c's clock; SYNC_FOREVER: at a ring. */
 uint64_t evc__phases_drive(evc_coord *c);
+/* Lock held: has a scope, at any depth, yet to be told of the stop of its
+   parent? */
+bool evc__phases_wait(evc_coord *c);
 /* Lock held: the time of the last join is nearly over: tell all scopes not told
    yet.  false: there were none. */
 bool evc__phases_tell_in_time(evc_coord *c);

@@ -372,6 +372,12 @@ look_at_members(struct evc__join *j, bool *last_probe, uint64_t *ret_wait_ns)
 		ask_for_stop(j, &v);
 		return true;
 	case EVC__EMPTY:
+		/* What held a phase up has ended just now, and the phase may
+		   have members or hooks. */
+		if (evc__phases_wait(c)) {
+			*ret_wait_ns = BACKOFF_FIRST_NS;
+			return false;
+		}
 		if (!answers_alone(j, w)) {
 			/* If the round is still open, a member came in just
 			   now, or an ended member is still in the count. */

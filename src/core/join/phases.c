@@ -187,6 +187,28 @@ evc__phases_drive(evc_coord *c)
 	return wait;
 }
 
+bool
+evc__phases_wait(evc_coord *c)
+{
+	uint64_t w = sync_load_sc(&c->word);
+	bool stopped = (w & WORD_FLAG) && c->join.n_phased > 0, wait = false;
+	struct list *n, *tmp;
+
+	if (!sync_load_sc(&c->tree->phased))
+		return false;
+	LIST_EACH(n, tmp, &c->scopes) {
+		evc_coord *s = SCOPE_OF(n);
+
+		if (stopped && sync_load_sc(&s->stop.parent_stop) !=
+				       WORD_STOP_NUMBER(w))
+			return true;
+		sync_lock(&s->lock);
+		wait = wait || evc__phases_wait(s);
+		sync_unlock(&s->lock);
+	}
+	return wait;
+}
+
 /* Lock held: tell all scopes that were not told, at any depth.  A scope with a
    join in progress is left to that join.  false: all were told before. */
 static bool
