@@ -229,6 +229,53 @@ next_random(unsigned *seed)
 	return *seed >> 16;
 }
 
+static void
+part_slowly(void *state)
+{
+	(void)state;
+	t_sleep(0.5);
+}
+
+static evc_status
+fn_parts_slowly(evc_exec *x, void *arg)
+{
+	static const evc_keep_ops ops = { .free = part_slowly };
+	static int state;
+
+	(void)arg;
+	return evc_exec_keep(x, &ops, &state) < 0 ? EVC_INTERNAL : 0;
+}
+
+/* The number grows and shrinks again while a worker ends: what came for that
+   worker meanwhile runs in its next life. */
+START_TEST(given_some_while_it_ends)
+{
+	evc_value nil = PACKED("n");
+	evc_per_worker *slow;
+	evc_remote *r[2];
+	unsigned n = 2, i;
+
+	begin(_i, 2);
+	OK(evc_per_worker_value(on.cl, "slow", "parts slowly", &nil, &slow));
+	all_answer(2);
+	resize(1);
+	/* It is told to leave. */
+	t_sleep(0.1);
+	resize(2);
+	OK(evc_schedule_all(on.cl, "who", NULL, NULL, NULL, r, &n));
+	ck_assert_uint_eq(n, 2);
+	resize(1);
+	OK(join());
+	for (i = 0; i < n; i++) {
+		OK(code_of(r[i]));
+		evc_remote_free(r[i]);
+	}
+	UNTIL(are(1));
+	evc_per_worker_free(slow);
+	evc_value_free(&nil);
+}
+END_TEST
+
 START_TEST(random_resizes)
 {
 	evc_schedule_opts own = { .worker = "worker 2" };
@@ -645,6 +692,7 @@ static const evc_function functions[] = {
 	{ .name = "range", .fn = fn_range },
 	{ .name = "count once", .fn = fn_count_once },
 	{ .name = "sticks", .fn = fn_sticks },
+	{ .name = "parts slowly", .fn = fn_parts_slowly },
 	{ .name = "ends thread", .fn = fn_ends_thread },
 };
 
@@ -655,6 +703,7 @@ CONFORMANCE_MAIN("resize", functions,
 		 ROW_ON(RESIZES, own_function_is_cancelled),
 		 ROW_ON(RESIZES | DIES, leaving_one_dies),
 		 ROW_ON(RESIZES, stay_after_all),
+		 ROW_ON(RESIZES, given_some_while_it_ends),
 		 ROW_ON(RESIZES, random_resizes),
 		 ROW_ON(RESIZES | DIES, random_deaths),
 		 ROW_ON(RESIZES, two_at_once),

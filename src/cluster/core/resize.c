@@ -108,9 +108,11 @@ keep_worker(evc_cluster *cl, struct cluster_worker *w)
 {
 	if (!w->leaves)
 		return;
-	w->leaves = false;
+	/* An end under way is no answer to a later, smaller number: functions
+	   may have come meanwhile. */
+	w->leaves = w->dismissed = false;
 	if (w->left) {
-		w->left = w->dismissed = false;
+		w->left = false;
 		w->state = EVC_WORKER_STARTING;
 		w->since_ns = w->down_ns = sync_mono();
 		w->text[0] = '\0';

@@ -66,11 +66,16 @@ evc__process_send_leave(struct process *w)
 void
 evc__process_has_left(struct process *w)
 {
+	struct processes *p = w->p;
+
 	w->dismissed = false;
-	if (w->index < w->p->n_wanted)
+	/* Since the dismissal the number may have grown, and shrunk again. */
+	if (w->index < p->n_wanted || !p->sink->leave(p->core, w->index)) {
 		wait_anew(w);
-	else
-		evc__process_over(w);
+		return;
+	}
+	evc__process_over(w);
+	p->sink->gone(p->core, w->index, "it has left", EVC_ENGINE_LEFT);
 }
 
 /* Is the worker too many, and without a function? */
