@@ -112,6 +112,20 @@ patch_place(const struct patch *p, size_t i)
 	return p->places != NULL ? le32_at(p->places + i * 4) : p->from + i;
 }
 
+/* Is one of the places beyond a vector of n elements? */
+static inline bool
+patch_is_beyond(const struct patch *p, size_t n)
+{
+	size_t i;
+
+	if (p->kind == PATCH_RANGE)
+		return p->n > 0 && patch_place(p, p->n - 1) >= n;
+	for (i = 0; p->kind == PATCH_PLACES && i < p->n; i++)
+		if (patch_place(p, i) >= n)
+			return true;
+	return false;
+}
+
 /* ---- vectors ---- */
 
 /* true: the value, which is a sound one, is a vector. */

@@ -107,9 +107,8 @@ enum {
 	/* The answer is a vector of the elements at those places, or the
 	   vector's size as an integer. */
 	EVC_VARIABLE_VECTOR_GET = 11,
-	/* in a result alone: what was read by _GET.  `expected` is the SHA-1 of
-	   that answer, as of _READ_HASHED; size 0: there were no such
-	   elements */
+	/* in a result alone: what was read by _VECTOR_GET.  `expected` is the
+	   SHA-1 of that answer, as of _READ_HASHED */
 	EVC_VARIABLE_VECTOR_READ = 12
 };
 

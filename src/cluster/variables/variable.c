@@ -358,10 +358,8 @@ vector_read_holds(struct variables *v, const evc_engine_update *u)
 	evc_value is;
 	evc_status st = get_vector(v, u, &is);
 
-	/* Without memory the read does not hold, and the function runs
-	   again. */
 	if (st < 0)
-		return st != -EVC_RESOURCE_EXHAUSTED && u->expected.size == 0;
+		return false;
 	evc__content_hash(&is, hash);
 	evc_value_free(&is);
 	is = (evc_value){ hash, sizeof hash };

@@ -28,22 +28,92 @@ look_at_set(const struct pending *p, struct vector *ret)
 
 /* ---- reads ---- */
 
-/* The places were read, with or without success: the read is noted, for others
-   may change what it depends on. */
 static evc_status
-note_places(const evc_exec *x, const evc_engine_update *u, evc_status was,
-	    evc_value *v)
+note_places(const evc_exec *x, const evc_engine_update *u, evc_value *v)
 {
-	struct pending *p;
+	struct pending *p = evc__transaction_note(x->w, u->name);
 
-	if (was < 0 && was != -EVC_NOT_FOUND && was != -EVC_OUT_OF_RANGE &&
-	    was != -EVC_INVALID_ARGUMENT)
-		return evc__transaction_unread(x->w, was);
-	p = evc__transaction_note(x->w, u->name);
 	if (p != NULL && evc__transaction_read(x->w, p, &u->value, v))
-		return was;
+		return 0;
 	evc_value_free(v);
 	return evc__transaction_no_memory();
+}
+
+/* The vector was too short: note its size.  *ret_stands: it is too short for u
+   still. */
+static evc_status
+note_size(const evc_exec *x, const evc_engine_update *u, bool *ret_stands)
+{
+	const evc_engine_update size = { .op = EVC_VARIABLE_VECTOR_GET,
+					 .name = u->name,
+					 .value = evc__patch_of_size() };
+	evc_value v = { NULL, 0 };
+	struct patch places;
+	uint64_t n;
+	evc_status st = evc__exec_ask(x, &size, NULL, &v);
+
+	*ret_stands = false;
+	if (st < 0)
+		return st == -EVC_NOT_FOUND || st == -EVC_INVALID_ARGUMENT ?
+			       0 :
+			       evc__transaction_unread(x->w, st);
+	st = evc_unpack(&v, "U", &n);
+	if (st == 0)
+		st = evc__patch_read(&u->value, false, &places);
+	if (st == 0) {
+		*ret_stands = patch_is_beyond(&places, (size_t)n);
+		st = note_places(x, &size, &v);
+	}
+	evc_value_free(&v);
+	return st;
+}
+
+/* A read has failed as `was` says, and the function may depend on the cause: note
+   it.  *ret_stands: the cause is the same still; else others have changed the
+   variable since. */
+static evc_status
+note_cause(const evc_exec *x, const evc_engine_update *u, evc_status was,
+	   bool *ret_stands)
+{
+	evc_value v = { NULL, 0 };
+	struct vector of;
+	evc_status st;
+
+	if (was == -EVC_OUT_OF_RANGE)
+		return note_size(x, u, ret_stands);
+	st = evc__exec_read(x, u->name, &v);
+	if (st < 0 && st != -EVC_NOT_FOUND)
+		return st;
+	*ret_stands = st < 0 ? was == st :
+			       was == -EVC_INVALID_ARGUMENT &&
+				       !evc__vector_look(&v, &of);
+	evc_value_free(&v);
+	return 0;
+}
+
+/* Read the places, and note what was read, or why nothing was. */
+static evc_status
+read_noted(const evc_exec *x, const evc_engine_update *u, evc_value *ret)
+{
+	bool stands = false;
+	struct said said;
+	evc_status st, noted;
+
+	for (;;) {
+		*ret = (evc_value){ NULL, 0 };
+		st = evc__exec_ask(x, u, NULL, ret);
+		if (st == 0)
+			return note_places(x, u, ret);
+		if (st != -EVC_NOT_FOUND && st != -EVC_OUT_OF_RANGE &&
+		    st != -EVC_INVALID_ARGUMENT)
+			return evc__transaction_unread(x->w, st);
+		said = evc__said_before();
+		noted = note_cause(x, u, st, &stands);
+		if (noted < 0)
+			return noted;
+		if (stands)
+			return evc_refuse(st, "%s", said.text);
+	}
 }
 
 /* The answer for the places in u, without the function's own additions. */
@@ -68,8 +138,8 @@ read_places(const evc_exec *x, const evc_engine_update *u, bool loose,
 	}
 	if (p != NULL && p->added)
 		return evc__variable_wrong(u->name, VARIABLE_NO_VECTOR);
-	st = evc__exec_ask(x, u, NULL, ret);
-	return x->transactional && !loose ? note_places(x, u, st, ret) : st;
+	return x->transactional && !loose ? read_noted(x, u, ret) :
+					    evc__exec_ask(x, u, NULL, ret);
 }
 
 /* Add the function's own additions so far. */

@@ -150,8 +150,7 @@ evc__transaction_read(struct worker *w, struct pending *p,
 
 	if (places == NULL)
 		places = &nowhere;
-	/* A vector has bytes; none: the read has failed. */
-	if (op != EVC_VARIABLE_READ && v->size > 0) {
+	if (op != EVC_VARIABLE_READ) {
 		evc__content_hash(v, hash);
 		is = (evc_value){ hash, sizeof hash };
 	}

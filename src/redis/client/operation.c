@@ -22,14 +22,10 @@ operation_has_patch(const evc_engine_update *u)
 	       u->op == EVC_VARIABLE_VECTOR_READ;
 }
 
-/* How many updates a patch is as much work as, at least one.  A range that has
-   no answer is beyond its vector. */
+/* How many updates a patch is as much work as, at least one. */
 static unsigned
-patch_cost(const struct patch *p, const evc_engine_update *u)
+patch_cost(const struct patch *p)
 {
-	if (u->op == EVC_VARIABLE_VECTOR_READ && u->expected.size == 0 &&
-	    p->kind != PATCH_PLACES)
-		return 1;
 	return 1 + p->n / (p->kind == PATCH_PLACES ? PLACES_COST : RANGE_COST);
 }
 
@@ -51,7 +47,7 @@ evc__operation_check(const evc_engine_update *u, unsigned *ret_cost)
 		return 0;
 	st = evc__patch_read(&u->value, u->op == EVC_VARIABLE_VECTOR_ADD, &p);
 	if (st == 0)
-		*ret_cost = patch_cost(&p, u);
+		*ret_cost = patch_cost(&p);
 	return st;
 }
 

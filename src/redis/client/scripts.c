@@ -184,7 +184,7 @@ const struct redis_script_text evc__scripts[SCRIPTS] = {
 	"      if is ~= to then why = '' break end "
 	"    elseif string.sub(op, 1, 2) == '12' then "
 	"      local is = vector_get(get, name, to) "
-	"      if (is and redis.sha1hex(table.concat(is)) or '') ~= string.sub(op, 4) then "
+	"      if not is or redis.sha1hex(table.concat(is)) ~= string.sub(op, 4) then "
 	"        why = '' break "
 	"      end "
 	"    elseif op == '1' then "

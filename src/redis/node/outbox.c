@@ -120,7 +120,7 @@ put_update(struct deal *d, const evc_engine_update *u)
 
 	evc__text_fmt(&o, "%u", u->op);
 	if (u->op == EVC_VARIABLE_READ_HASHED ||
-	    (u->op == EVC_VARIABLE_VECTOR_READ && u->expected.size > 0)) {
+	    u->op == EVC_VARIABLE_VECTOR_READ) {
 		if (evc_unpack(&u->expected, "S", &hash, &n) < 0)
 			return false;
 		word = (evc_value){ hash, n };
