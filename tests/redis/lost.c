@@ -803,10 +803,39 @@ last_beat(void)
 	return n;
 }
 
+enum harm {
+	DELETED,   /* the last entry */
+	NODE_DIES, /* and its entry is deleted */
+	ENDED,     /* the keys of the generation, after a minute */
+	TAKEN      /* another coordinator came and went meanwhile */
+};
+
+static void
+do_harm(enum harm harm, const char *ev)
+{
+	char seqs[160];
+
+	switch (harm) {
+	case ENDED:
+		snprintf(seqs, sizeof(seqs), "%.*sseqs", (int)strlen(ev) - 2,
+			 ev);
+		rs_do(rg.server, "DEL %s %s {%s}:coord", ev, seqs, rg.ns);
+		break;
+	case TAKEN:
+		rs_do(rg.server, "INCRBY {%s}:gen 5", rg.ns);
+		rs_do(rg.server, "DEL %s {%s}:coord", ev, rg.ns);
+		break;
+	default:
+		rs_do(rg.server, "XTRIM %s MAXLEN 0", ev);
+		if (harm == NODE_DIES)
+			rig_node_ends(0, SIGKILL);
+	}
+}
+
 /* Somebody deletes the last entry of the node, with a result, while the coordinator
    is away: no later entry shows that it is missing. */
 static void
-the_last_entry_is_deleted(int i, unsigned flags, bool dies)
+the_last_entry_is_deleted(int i, unsigned flags, enum harm harm)
 {
 	evc_cluster_config config = { .lease = 3 * short_lease() };
 	evc_schedule_opts o = { .flags = flags };
@@ -816,7 +845,11 @@ the_last_entry_is_deleted(int i, unsigned flags, bool dies)
 	int64_t beat;
 
 	redis.may_expire = true;
-	rig(i, &(struct rig_opts){ .coord_proxy = true });
+	rig(i, &(struct rig_opts){ .coord_proxy = true,
+				   .own = harm == TAKEN,
+				   .append = harm == TAKEN,
+				   .options = harm == TAKEN ? "?trust-aof=1"
+							    : NULL });
 	rig_node(1);
 	rig_open(&config);
 	snprintf(ev, sizeof(ev), "{%s}:%lld:ev", rg.ns,
@@ -828,9 +861,7 @@ the_last_entry_is_deleted(int i, unsigned flags, bool dies)
 	/* The result of a plain function comes after its update. */
 	beat = last_beat();
 	UNTIL(last_beat() > beat + 1);
-	rs_do(rg.server, "XTRIM %s MAXLEN 0", ev);
-	if (dies)
-		rig_node_ends(0, SIGKILL);
+	do_harm(harm, ev);
 	proxy_set(&rg.coord, PROXY_PASS);
 	if (flags == 0) {
 		OK(code_of(r));
@@ -840,27 +871,42 @@ the_last_entry_is_deleted(int i, unsigned flags, bool dies)
 		IS(join(), EVC_UNAVAILABLE);
 		OK(evc_cluster_error_get(on.cl, 0, &e));
 		HAS(e.text, "an entry of node");
+		ck_assert_int_eq(rig_key("HGET", "count finished"), 1);
 	}
 	evc_remote_free(r);
 }
 
 START_TEST(the_last_result_is_deleted)
 {
-	the_last_entry_is_deleted(_i, 0, false);
+	the_last_entry_is_deleted(_i, 0, DELETED);
 }
 END_TEST
 
 /* Its updates are made, so it may not run again. */
 START_TEST(the_last_transactional_result_is_deleted)
 {
-	the_last_entry_is_deleted(_i, EVC_TRANSACTIONAL, false);
+	the_last_entry_is_deleted(_i, EVC_TRANSACTIONAL, DELETED);
 }
 END_TEST
 
 /* Nor when the node is there no more. */
 START_TEST(the_last_result_of_a_node_is_deleted)
 {
-	the_last_entry_is_deleted(_i, EVC_TRANSACTIONAL, true);
+	the_last_entry_is_deleted(_i, EVC_TRANSACTIONAL, NODE_DIES);
+}
+END_TEST
+
+/* Nor when the coordinator has stood still for so long that the result is gone, and
+   the number of the last updates, too. */
+START_TEST(a_generation_ends_while_its_coordinator_stands_still)
+{
+	the_last_entry_is_deleted(_i, EVC_TRANSACTIONAL, ENDED);
+}
+END_TEST
+
+START_TEST(another_coordinator_takes_a_result_away)
+{
+	the_last_entry_is_deleted(_i, EVC_TRANSACTIONAL, TAKEN);
 }
 END_TEST
 
@@ -890,6 +936,8 @@ REDIS_ROWS("redis: the server is lost", functions,
 	   ROW(the_last_result_is_deleted),
 	   ROW(the_last_transactional_result_is_deleted),
 	   ROW(the_last_result_of_a_node_is_deleted),
+	   ROW(a_generation_ends_while_its_coordinator_stands_still),
+	   ROW(another_coordinator_takes_a_result_away),
 	   ROW(without_replicas), ROW(read_only_server),
 	   ROW(read_only_server_for_long),
 	   ROW(a_command_is_forbidden), ROW(scripts_are_flushed),

@@ -405,13 +405,19 @@ START_TEST(fencing)
 	IS("ok");
 	fence("7");
 	last_event(id, sizeof(id), "w", "7", "fence", "");
+	/* Without its mark the key may have been lost. */
+	snprintf(want, sizeof(want), "ok|5|%s|?", id);
+	IS(want);
+	rs_do(&s, "HSET " SEQS " %b x", "", (size_t)0);
+	fence("7");
+	last_event(id, sizeof(id), "w", "7", "fence", "");
 	snprintf(want, sizeof(want), "ok|5|%s|4", id);
 	IS(want);
 	ck_assert_int_eq(rs_number(&s, "EXISTS " LEASE), 0);
 	/* Its lease is over already, and its last renewal is known still. */
 	fence("7");
 	BEGINS("ok|5|");
-	ck_assert_int_eq(rs_number(&s, "XLEN " EV), 4);
+	ck_assert_int_eq(rs_number(&s, "XLEN " EV), 5);
 	/* Another life has begun meanwhile: that one keeps its lease. */
 	registered("8");
 	rs_do(&s, "DEL " BEAT);
@@ -421,11 +427,20 @@ START_TEST(fencing)
 	/* One of the former life that comes late changes nothing. */
 	registered("7");
 	IS("no");
-	ck_assert_int_eq(rs_number(&s, "XLEN " EV), 6);
+	ck_assert_int_eq(rs_number(&s, "XLEN " EV), 7);
 	ck_assert_int_eq(rs_number(&s, "EXISTS " LEASE), 1);
 	rs_do(&s, "SET " GEN " 2");
+	fence("7");
+	IS("gen|4");
 	fence("8");
-	IS("gen");
+	IS("gen|");
+	rs_do(&s, "DEL " SEQS);
+	fence("8");
+	IS("gen|?");
+	rs_do(&s, "DEL " GEN);
+	fence("8");
+	IS("gen|");
+	rs_do(&s, "SET " GEN " 2");
 	ck_assert_int_eq(rs_number(&s, "EXISTS " LEASE), 1);
 	end();
 }

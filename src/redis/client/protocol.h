@@ -27,7 +27,8 @@
  *                                 renewal, and of the last entry with an answer
  *     {NS}:G:v:ID         string  an input of VALUE_LEAST bytes or more, of the
  *                                 remote with that id
- *     {NS}:G:seqs         hash    asker -> number and text of the last answer
+ *     {NS}:G:seqs         hash    asker -> number and text of the last answer;
+ *                                 "" is the mark of the coordinator
  *     {NS}:G:state        string  state of the cluster, for people (state.c)
  *     {NS}:G:runs         hash    NODE -> what its workers run (node.h)
  *
@@ -172,8 +173,9 @@ enum redis_script {
 	   Deletes the keys, and coord if the lock has that id.  ok | lost */
 	SCRIPT_RELEASE,
 	/* Fence a session of a node: KEYS gen lease ev beat seqs; ARGV G "G INC"
-	   node inc.  BEAT "": no such key.  SEQ: of the last SEND; "": none.
-	   ok BEAT ID-OF-THE-MARK SEQ | gen */
+	   node inc.  BEAT "": no such key.  SEQ: of the last SEND; "": none;
+	   "?": seqs has no mark, so nobody knows.  gen with "": there is none.
+	   ok BEAT ID-OF-THE-MARK SEQ | gen SEQ */
 	SCRIPT_FENCE,
 	/* Register a node: KEYS coord gen lease ev; ARGV G "G INC" px node inc
 	   frames.  The same registration again adds its event again.  ok | no

@@ -84,7 +84,14 @@ const struct redis_script_text evc__scripts[SCRIPTS] = {
 [SCRIPT_FENCE] = { "fence",
 	"local bad = all_right({'string', 'string', 'stream'}) "
 	"if bad then return bad end "
-	"if call('GET', KEYS[1]) ~= ARGV[1] then return {'gen'} end "
+	"local gen = call('GET', KEYS[1]) "
+	"local sent = '?' "
+	"if call('TYPE', KEYS[5]).ok == 'hash' and call('HGET', KEYS[5], '') then "
+	"  local fine, last = pcall(cmsgpack.unpack, "
+	"    call('HGET', KEYS[5], ARGV[3] .. '.' .. ARGV[4]) or '') "
+	"  sent = fine and type(last) == 'table' and tostring(last[1]) or '' "
+	"end "
+	"if gen ~= ARGV[1] then return {'gen', gen and sent or ''} end "
 	"local is = call('GET', KEYS[2]) "
 	"local beat = call('TYPE', KEYS[4]).ok == 'string' "
 	"  and call('GET', KEYS[4]) or '' "
@@ -92,10 +99,6 @@ const struct redis_script_text evc__scripts[SCRIPTS] = {
 	   may use memory afterwards, on a server that has none for others. */
 	"if is == ARGV[2] or not is then call('DEL', KEYS[2]) end "
 	"local id = " EVENT("KEYS[3]", "ARGV[3]", "ARGV[4]", "'fence'", "''")
-	"local sent = call('TYPE', KEYS[5]).ok == 'hash' "
-	"  and call('HGET', KEYS[5], ARGV[3] .. '.' .. ARGV[4]) or '' "
-	"local fine, last = pcall(cmsgpack.unpack, sent) "
-	"sent = fine and type(last) == 'table' and tostring(last[1]) or '' "
 	"return {'ok', beat, id, sent} ", SCRIPT_HEAD_SHORT },
 [SCRIPT_REGISTER] = { "register",
 	"local bad = all_right({'string', 'string', 'string', 'stream'}) "

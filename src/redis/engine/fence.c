@@ -130,6 +130,23 @@ note_fenced(struct node_session *s, const char *mark)
 	redis_look_soon(e);
 }
 
+/* The number of the last entry with updates.  When nobody knows, because the key
+   with the numbers has ended or was lost, the session lacks an entry. */
+static uint64_t
+sent_of(const struct node_session *s, const redisReply *r, size_t i)
+{
+	const char *text;
+	int64_t sent;
+	size_t n;
+
+	if (evc__reply_number(r, i, &sent) && sent > 0)
+		return (uint64_t)sent;
+	text = evc__reply_bytes(r, i, &n);
+	return text != NULL && strcmp(text, "?") == 0 &&
+			       s->e->lock.marked_g == s->g ?
+		       UINT64_MAX : 0;
+}
+
 /* The server may have forgotten the fences, and renewed leases until the new
    generation. */
 void
@@ -163,7 +180,6 @@ on_fence(const redisReply *r, void *arg)
 	struct node_session *s = w->session;
 	struct redis_engine *e;
 	const char *mark, *beat;
-	int64_t sent;
 	size_t n;
 
 	sync_free(w);
@@ -176,8 +192,7 @@ on_fence(const redisReply *r, void *arg)
 	    (mark = evc__reply_bytes(r, 2, &n)) != NULL && evc__id_is(mark)) {
 		evc__trouble_over(&e->trouble.told, TROUBLE_FENCE);
 		evc__session_beat(s, beat);
-		s->sent = evc__reply_number(r, 3, &sent) && sent > 0 ?
-				  (uint64_t)sent : 0;
+		s->sent = sent_of(s, r, 3);
 		note_fenced(s, mark);
 		return;
 	}
@@ -187,6 +202,7 @@ on_fence(const redisReply *r, void *arg)
 		/* The stream of this generation is gone, and a mark cannot be
 		   left. */
 		s->beat_ns = sync_mono();
+		s->sent = sent_of(s, r, 1);
 		note_fenced(s, "");
 		if (e->lock.phase == PHASE_LIVE)
 			redis_doubt_lock(e);

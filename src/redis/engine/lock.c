@@ -20,109 +20,6 @@
  *                                LOST --leases over--> DOWN
  */
 
-/* Quarters of a lease in which all streams to nodes are refreshed, a fifth of
-   their life at most; and streams that are refreshed at a time, at least. */
-#define STREAM_ROUND 8
-#define STREAMS_LEAST 64
-
-/* ---- keys of the generation ---- */
-
-/* The answer of this command reports first that the server has no memory
-   left. */
-static void
-on_refreshed(const redisReply *r, void *arg)
-{
-	struct redis_engine *e = arg;
-	bool none;
-
-	if (r == NULL)
-		return;
-	none = evc__reply_is_error(r, "OOM");
-	if (r->type == REDIS_REPLY_ERROR && !none) {
-		evc__redis_trouble(e, TROUBLE_KEYS,
-				   "keys of the generation cannot be written: "
-				   "%s",
-				   evc__reply_why(r));
-		return;
-	}
-	evc__trouble_over(&e->trouble.told, TROUBLE_KEYS);
-	if (none == e->lock.no_memory)
-		return;
-	e->lock.no_memory = none;
-	if (none)
-		evc_log(e->scope, EVC_LOG_WARNING, NULL,
-			"redis: the server at %s has no memory left: %s",
-			e->where, r->str);
-	else
-		evc_log(e->scope, EVC_LOG_INFO, NULL,
-			"redis: the server at %s has memory again", e->where);
-}
-
-static void
-on_marked(const redisReply *r, void *arg)
-{
-	struct redis_engine *e = arg;
-
-	if (evc__reply_is_error(r, "WRONGTYPE") && e->lock.phase == PHASE_LIVE)
-		evc__redis_restart(e, "the numbers of the nodes' updates were "
-				      "replaced by another key");
-}
-
-/* Create the key of the nodes' answers, to give its life a limit. */
-static void
-mark_seqs(struct redis_engine *e)
-{
-	struct redis_args a = { 0 };
-
-	evc__args_text(&a, "HSET");
-	evc__redis_own_key(e, &a, "seqs");
-	evc__args_text(&a, "");
-	evc__args_text(&a, "");
-	evc__redis_send(e->client, REDIS_SAY, on_marked, e, &a);
-}
-
-/* Write the options of the generation again, in case they were lost, and have
-   all keys of the generation end later. */
-static void
-refresh_keys(struct redis_engine *e)
-{
-	static const char *const names[] = { "ev", "seqs", "runs" };
-	unsigned long long px = KEYS_PX(redis_ms(e->lease_ns));
-	struct redis_args a = { 0 };
-	size_t i;
-
-	evc__args_text(&a, "SET");
-	evc__redis_own_key(e, &a, "opts");
-	evc__args_fmt(&a, "%llu %zu", redis_ms(e->lease_ns), e->max_frame);
-	evc__args_text(&a, "PX");
-	evc__args_fmt(&a, "%llu", px);
-	evc__redis_send(e->client, REDIS_SAY, on_refreshed, e, &a);
-	mark_seqs(e);
-	for (i = 0; i < sizeof names / sizeof names[0]; i++) {
-		a = (struct redis_args){ 0 };
-		evc__args_text(&a, "PEXPIRE");
-		evc__redis_own_key(e, &a, names[i]);
-		evc__args_fmt(&a, "%llu", px);
-		evc__redis_send(e->client, REDIS_SAY, NULL, NULL, &a);
-	}
-}
-
-/* The same for the streams to nodes, of which there may be many: some of them
-   each time.  Their keys live much longer than such a round. */
-static void
-refresh_streams(struct redis_engine *e)
-{
-	size_t n = e->sessions.by_name.n, some = n / STREAM_ROUND + 1, i;
-	struct node_session *s;
-
-	some = some < STREAMS_LEAST ? STREAMS_LEAST : some;
-	for (i = 0; i < some && i < n; i++) {
-		s = evc__session_next(e, &e->sessions.refreshed);
-		if (s != NULL && s->has_stream)
-			evc__redis_to_ends(s);
-	}
-}
-
 /* ---- the count of changes ---- */
 
 bool
@@ -170,7 +67,7 @@ begin_generation(struct redis_engine *e, int64_t g)
 	/* The key is there, so that its life can be limited.  A node may have
 	   registered by now, so nothing is trimmed. */
 	evc__redis_begun(e);
-	refresh_keys(e);
+	evc__redis_keys_refresh(e);
 	evc__redis_state_write(e);
 	evc_log(e->scope, EVC_LOG_INFO, NULL,
 		"redis: coordinator of the namespace %s at %s, generation %s",
@@ -430,7 +327,7 @@ evc__redis_lock_tick(struct redis_engine *e, uint64_t now)
 	}
 	if (e->lock.phase == PHASE_LIVE && e->up && e->lock.refresh_soon > 0) {
 		e->lock.refresh_soon--;
-		refresh_keys(e);
+		evc__redis_keys_refresh(e);
 	}
 	if (now - e->lock.asked_ns + 1000000 < e->lease_ns / 4 || !e->up)
 		return;
@@ -444,7 +341,7 @@ evc__redis_lock_tick(struct redis_engine *e, uint64_t now)
 	else if (e->lock.phase == PHASE_LIVE) {
 		evc__redis_lock_again(e);
 		e->lock.refresh_soon = 1;
-		refresh_streams(e);
+		evc__redis_streams_refresh(e);
 		evc__redis_state_write(e);
 	}
 }

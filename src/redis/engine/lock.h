@@ -33,6 +33,8 @@ struct coordinator_lock {
 	char why_restart[REDIS_WHY_SIZE]; /* why the generation is over */
 	char why_down[REDIS_WHY_SIZE];    /* why the engine is lost */
 	unsigned refresh_soon; /* ticks in which new keys get their end */
+	uint64_t marked_g;    /* generation whose numbers of updates have their
+				 mark; 0: none */
 	bool no_memory;       /* the log knows: the server's memory is used
 				 up */
 	bool variables_used;  /* some program of this cluster uses variables */
@@ -64,6 +66,15 @@ bool evc__redis_changes(struct redis_engine *e, int64_t n, bool gone);
 void evc__redis_lose(struct redis_engine *e, bool leases_are_over,
 		     const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
+
+/* ---- generation.c ---- */
+
+/* Write the options of the generation again, in case they were lost, and have
+   all keys of the generation end later. */
+void evc__redis_keys_refresh(struct redis_engine *e);
+/* The same for the streams to nodes, of which there may be many: for some of them
+   each time.  Their keys live much longer than such a round. */
+void evc__redis_streams_refresh(struct redis_engine *e);
 
 /* ---- restart.c ---- */
 

@@ -88,7 +88,8 @@ struct node_session {
 	char why[REDIS_WHY_SIZE]; /* reason of the end */
 	struct fence_wait *fence; /* NULL: no answer to a fence is missing */
 	bool fenced;        /* Redis has taken the lease away */
-	uint64_t sent;      /* number of the last entry with updates by then */
+	uint64_t sent;      /* number of the last entry with updates by then;
+			       UINT64_MAX: nobody knows */
 	char mark[ID_SIZE]; /* id of the mark that the fence left */
 	uint64_t mark_ns;   /* when Redis said that it has left the mark */
 	bool fence_rests;   /* Redis refused a fence: until the next tick */
