@@ -807,7 +807,8 @@ enum harm {
 	DELETED,   /* the last entry */
 	NODE_DIES, /* and its entry is deleted */
 	ENDED,     /* the keys of the generation, after a minute */
-	TAKEN      /* another coordinator came and went meanwhile */
+	TAKEN,     /* another coordinator came and went meanwhile */
+	AWAY       /* the server is not reached any more */
 };
 
 static void
@@ -816,6 +817,8 @@ do_harm(enum harm harm, const char *ev)
 	char seqs[160];
 
 	switch (harm) {
+	case AWAY:
+		break;
 	case ENDED:
 		snprintf(seqs, sizeof(seqs), "%.*sseqs", (int)strlen(ev) - 2,
 			 ev);
@@ -862,7 +865,8 @@ the_last_entry_is_deleted(int i, unsigned flags, enum harm harm)
 	beat = last_beat();
 	UNTIL(last_beat() > beat + 1);
 	do_harm(harm, ev);
-	proxy_set(&rg.coord, PROXY_PASS);
+	if (harm != AWAY)
+		proxy_set(&rg.coord, PROXY_PASS);
 	if (flags == 0) {
 		OK(code_of(r));
 		ck_assert_uint_gt(info_of(r).attempts, 1);
@@ -870,7 +874,10 @@ the_last_entry_is_deleted(int i, unsigned flags, enum harm harm)
 	} else {
 		IS(join(), EVC_UNAVAILABLE);
 		OK(evc_cluster_error_get(on.cl, 0, &e));
-		HAS(e.text, "an entry of node");
+		HAS(e.text, harm == AWAY ? "there was no connection"
+					 : "an entry of node");
+		IS(code_of(r), EVC_UNAVAILABLE);
+		HAS(info_of(r).text, "its updates may have been made: node ");
 		ck_assert_int_eq(rig_key("HGET", "count finished"), 1);
 	}
 	evc_remote_free(r);
@@ -901,6 +908,12 @@ END_TEST
 START_TEST(a_generation_ends_while_its_coordinator_stands_still)
 {
 	the_last_entry_is_deleted(_i, EVC_TRANSACTIONAL, ENDED);
+}
+END_TEST
+
+START_TEST(a_result_is_not_reached_any_more)
+{
+	the_last_entry_is_deleted(_i, EVC_TRANSACTIONAL, AWAY);
 }
 END_TEST
 
@@ -938,6 +951,7 @@ REDIS_ROWS("redis: the server is lost", functions,
 	   ROW(the_last_result_of_a_node_is_deleted),
 	   ROW(a_generation_ends_while_its_coordinator_stands_still),
 	   ROW(another_coordinator_takes_a_result_away),
+	   ROW(a_result_is_not_reached_any_more),
 	   ROW(without_replicas), ROW(read_only_server),
 	   ROW(read_only_server_for_long),
 	   ROW(a_command_is_forbidden), ROW(scripts_are_flushed),

@@ -233,10 +233,13 @@ enum {
 	EVC_ENGINE_LEFT = 1,        /* the worker was asked to end, or its
 				       program has returned in good order */
 	EVC_ENGINE_DIED = 2,        /* any other end: the log gets a warning */
-	EVC_ENGINE_DIED_RUNNING = 3 /* as EVC_ENGINE_DIED, and the oldest
+	EVC_ENGINE_DIED_RUNNING = 3, /* as EVC_ENGINE_DIED, and the oldest
 				       function that the worker had taken may
 				       be the cause: a death is counted for that
 				       function */
+	EVC_ENGINE_LOST = 4         /* as EVC_ENGINE_DIED; but the worker may have
+				       completed functions, and nobody heard:
+				       transactional ones do not begin again */
 };
 
 /* Calls from the engine to the cluster.  core is evc_engine_env.core; worker is
@@ -284,7 +287,7 @@ typedef struct evc_engine_sink {
 	void (*fenced)(void *core, unsigned worker, const char *why);
 	/* The worker does not run: the functions it has taken begin again on
 	   other workers.  why says what happened, with the worker's last words.
-	   how: EVC_ENGINE_LEFT, _DIED, _DIED_RUNNING. */
+	   how: EVC_ENGINE_LEFT, _DIED, _DIED_RUNNING, _LOST. */
 	void (*gone)(void *core, unsigned worker, const char *why,
 		     unsigned how);
 	/* Read or change a variable at once, for a function of this worker;

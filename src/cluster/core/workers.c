@@ -310,6 +310,23 @@ lose_remote(evc_cluster *cl, evc_remote *r, bool guilty, bool hung,
 		evc__closures_back(&cl->q, &r->closure, CLOSURE_QUEUED);
 }
 
+/* The worker may have completed the function, and its updates are made then. */
+static void
+doubt_remote(evc_cluster *cl, evc_remote *r, const char *why)
+{
+	struct outcome o = { .code = EVC_UNAVAILABLE,
+			     .kind = EVC_FAILED_WORKER };
+	char text[TEXT_SIZE];
+	struct text t = evc__text_in(text, sizeof text);
+
+	list_remove(&r->closure.link);
+	cl->count.lost++;
+	evc__text_add(&t, "its updates may have been made: ");
+	evc__text_ends(&t, why);
+	o.text = text;
+	evc__taken_fails(r, &o);
+}
+
 static const char *
 oldest_name(const struct cluster_worker *w)
 {
@@ -348,8 +365,12 @@ evc__sink_gone(void *core, unsigned worker, const char *why, unsigned how)
 		while (!list_empty(&w->running)) {
 			r = LIST_OF(w->running.prev, evc_remote, closure.link);
 			oldest = w->running.next == w->running.prev;
-			lose_remote(cl, r, ran && oldest,
-				    w->told_kill && oldest, why);
+			if (how == EVC_ENGINE_LOST &&
+			    (r->flags & REMOTE_TRANSACTIONAL))
+				doubt_remote(cl, r, why);
+			else
+				lose_remote(cl, r, ran && oldest,
+					    w->told_kill && oldest, why);
 		}
 		w->n_running = 0;
 		while (!list_empty(&w->given_up)) {

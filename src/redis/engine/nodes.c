@@ -139,9 +139,14 @@ evc__session_over(struct node_session *s, const char *why, unsigned how)
 	struct redis_engine *e = s->e;
 	char text[REDIS_WHY_SIZE + NODE_NAME_SIZE];
 	struct text t = evc__text_in(text, sizeof text);
-	unsigned i;
+	unsigned i, running = 0;
 
 	evc__redis_tell(e);
+	/* Results may be on the server, and nobody reads them any more. */
+	if (e->lock.phase == PHASE_LOST || e->lock.phase == PHASE_DOWN)
+		how = EVC_ENGINE_LOST;
+	else if (s->blames)
+		running = EVC_ENGINE_DIED_RUNNING;
 	evc__text_fmt(&t, "node %s: %s", s->name, why);
 	evc_log(e->scope, EVC_LOG_INFO, NULL,
 		"redis: session %" PRIu64 " of node %s has ended: %s", s->inc,
@@ -152,10 +157,10 @@ evc__session_over(struct node_session *s, const char *why, unsigned how)
 		if (w == NULL)
 			continue;
 		if (w->up)
-			evc__remote_worker_gone(
-				w, text,
-				s->blames && w->n > 0 ? EVC_ENGINE_DIED_RUNNING
-						      : how);
+			evc__remote_worker_gone(w, text,
+						w->n > 0 && running != 0
+							? running
+							: how);
 		else if (w->start < 0)
 			e->sink->gone(e->core, w->index, text, how);
 	}
