@@ -180,8 +180,8 @@ evc_task_coord(const evc_task *t);
  * return no callback of the member runs; when the member removes itself inside
  * its own callback, that callback is the last one.  A looper's opts.stop, if it
  * is due, is called before evc_member_remove returns, also when the looper
- * removes itself inside its own run.  A runner is given up without stop and
- * join.
+ * removes itself inside its own run; inside its own opts.start none is due, for
+ * start has not succeeded yet.  A runner is given up without stop and join.
  *
  * Thread:    any; the call waits while a callback of the member runs on another
  *            thread, and for that thread when opts.stop is due there.

@@ -237,9 +237,9 @@ enum {
 				       function that the worker had taken may
 				       be the cause: a death is counted for that
 				       function */
-	EVC_ENGINE_LOST = 4         /* as EVC_ENGINE_DIED; but the worker may have
-				       completed functions, and nobody heard:
-				       transactional ones do not begin again */
+	EVC_ENGINE_LOST = 4         /* as EVC_ENGINE_DIED; but functions may
+				       have ended unheard, and transactional
+				       ones do not begin again */
 };
 
 /* Calls from the engine to the cluster.  core is evc_engine_env.core; worker is

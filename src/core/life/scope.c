@@ -28,6 +28,8 @@ enrol_scope(evc_coord *s)
 	evc_coord *p = s->parent;
 	uint64_t w;
 
+	/* Before other threads find the scope. */
+	s->life.held = true;
 	sync_lock(&p->lock);
 	if (!evc__listen(p, &s->stop.up)) {
 		sync_unlock(&p->lock);
@@ -41,7 +43,6 @@ enrol_scope(evc_coord *s)
 		evc__hooks_count_above(s, 1);
 	if (s->join.phase > 0)
 		sync_store_sc(&s->tree->phased, true);
-	s->life.held = true;
 	evc__trace(s, TRACE_BEGIN, 0, EVC_SCOPE, s->name, p->number);
 	evc__alive_add(s);
 	/* The scope is in the table before this look at the word: the walk of a

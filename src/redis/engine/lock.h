@@ -33,8 +33,8 @@ struct coordinator_lock {
 	char why_restart[REDIS_WHY_SIZE]; /* why the generation is over */
 	char why_down[REDIS_WHY_SIZE];    /* why the engine is lost */
 	unsigned refresh_soon; /* ticks in which new keys get their end */
-	uint64_t marked_g;    /* generation whose numbers of updates have their
-				 mark; 0: none */
+	uint64_t marked_g;    /* the generation with a mark beside the numbers of
+				 updates; 0: none */
 	bool no_memory;       /* the log knows: the server's memory is used
 				 up */
 	bool variables_used;  /* some program of this cluster uses variables */
