@@ -606,8 +606,69 @@ START_TEST(workers_that_do_not_start)
 }
 END_TEST
 
+/* [n]: one more for each of n elements, here and there */
+static evc_status
+fn_add_here_and_there(evc_exec *x, void *arg)
+{
+	int n, i;
+	uint32_t *at;
+	double *ones;
+	evc_status st;
+
+	(void)arg;
+	if (evc_exec_unpack(x, "[i]", &n) < 0)
+		return EVC_INVALID_ARGUMENT;
+	at = malloc((size_t)n * sizeof(*at));
+	ones = malloc((size_t)n * sizeof(*ones));
+	for (i = 0; i < n; i++) {
+		at[i] = (uint32_t)i;
+		ones[i] = 1;
+	}
+	st = evc_exec_vector_add(x, "v", &(evc_elements){ .doubles = ones,
+							  .n = (size_t)n,
+							  .at = at });
+	free(at);
+	free(ones);
+	return st == 0 ? 0 : evc_exec_fail(x, -st, "%s", evc_last_error());
+}
+
+/* The server would answer nobody for so long that leases end, and the library
+   would run the function again. */
+START_TEST(a_call_that_takes_too_long_is_refused)
+{
+	enum { N = 700000 };
+	evc_cluster_config k = { .lease = 1 };
+	double *zeros = calloc(N, sizeof(*zeros));
+	evc_elements e = { .doubles = zeros, .n = N }, few = e;
+	evc_value nil = { NULL, 0 };
+	evc_remote *r;
+
+	ck_assert_ptr_nonnull(zeros);
+	few.n = N / 2;
+	rig(_i, NULL);
+	rig_node(1);
+	rig_open(&k);
+	OK(evc_vector_set(on.cl, "v", &e));
+	IS(evc_vector_add(on.cl, "v", &e), -EVC_RESOURCE_EXHAUSTED);
+	HAS(evc_last_error(), "variable v: one call would hold the server for "
+			      "about 0.3 s, and a quarter of the lease, 0.25 s,"
+			      " is the most");
+	OK(evc_vector_add(on.cl, "v", &few));
+	r = SCHEDULE("add here and there", "[i]", N / 3);
+	IS(code_of(r), EVC_RESOURCE_EXHAUSTED);
+	HAS(info_of(r).text, "one call would hold the server for about 0.3 s");
+	evc_remote_free(r);
+	IS(join(), EVC_RESOURCE_EXHAUSTED);
+	DO("add here and there", "[i]", N / 10);
+	OK(join());
+	OK(evc_variable_set(on.cl, "v", &nil));
+	free(zeros);
+}
+END_TEST
+
 static const evc_function functions[] = {
 	ROW_FUNCTIONS, { .name = "token", .fn = fn_token },
+	{ .name = "add here and there", .fn = fn_add_here_and_there },
 	{ .name = "use", .fn = fn_use },
 	{ .name = "new", .fn = fn_new } /* the last */
 };
@@ -620,6 +681,7 @@ REDIS_ROWS("redis: workers", functions, ROW(workers_of_two_nodes),
 	   ROW(once_it_ends_with_its_cluster),
 	   ROW(greater_priorities_run_first_on_all_nodes),
 	   ROW(large_values_travel_between_nodes),
+	   ROW(a_call_that_takes_too_long_is_refused),
 	   ROW(large_values_outlive_their_node), ROW(two_hundred_workers),
 	   ROW(old_nodes_get_what_they_have), ROW(a_new_node_runs_what_waits),
 	   ROW(values_are_used_where_they_can_be_built),

@@ -22,6 +22,50 @@ operation_has_patch(const evc_engine_update *u)
 	       u->op == EVC_VARIABLE_VECTOR_READ;
 }
 
+/* Microseconds of the server, rather too many: for each element, and for each chunk
+   of a value. */
+#define PLACE_US   1.5
+#define RANGE_US   0.4
+#define GET_US     0.1
+#define SET_US     8.0
+#define COMPARE_US 12.5
+
+/* The server answers nobody else meanwhile, and renews no lease. */
+static evc_status
+check_time(const evc_engine_update *u, double us, uint64_t lease_ns)
+{
+	double most = (double)lease_ns / 4e9;
+
+	if (us / 1e6 <= most)
+		return 0;
+	return evc_refuse(-EVC_RESOURCE_EXHAUSTED,
+			  "variable %.60s: one call would hold the server for "
+			  "about %.1f s, and a quarter of the lease, %.2g s, is "
+			  "the most",
+			  u->name, us / 1e6, most);
+}
+
+static double
+value_us(const evc_engine_update *u)
+{
+	size_t size = u->value.size;
+	double each = SET_US;
+
+	if (u->op == EVC_VARIABLE_COMPARE_SET) {
+		size += u->expected.size;
+		each = COMPARE_US;
+	}
+	return (double)size / CHUNK_BYTES * each;
+}
+
+static double
+patch_us(const struct patch *p, bool adds)
+{
+	return p->n * (p->kind == PATCH_PLACES ? PLACE_US :
+		       adds		       ? RANGE_US :
+						 GET_US);
+}
+
 /* How many updates a patch is as much work as, at least one. */
 static unsigned
 patch_cost(const struct patch *p)
@@ -30,8 +74,10 @@ patch_cost(const struct patch *p)
 }
 
 evc_status
-evc__operation_check(const evc_engine_update *u, unsigned *ret_cost)
+evc__operation_check(const evc_engine_update *u, uint64_t lease_ns,
+		     unsigned *ret_cost)
 {
+	bool adds = u->op == EVC_VARIABLE_VECTOR_ADD;
 	struct patch p;
 	evc_status st;
 
@@ -44,11 +90,12 @@ evc__operation_check(const evc_engine_update *u, unsigned *ret_cost)
 				  "variable %s: %g is nothing to add", u->name,
 				  u->by);
 	if (!operation_has_patch(u))
-		return 0;
-	st = evc__patch_read(&u->value, u->op == EVC_VARIABLE_VECTOR_ADD, &p);
-	if (st == 0)
-		*ret_cost = patch_cost(&p);
-	return st;
+		return check_time(u, value_us(u), lease_ns);
+	st = evc__patch_read(&u->value, adds, &p);
+	if (st < 0)
+		return st;
+	*ret_cost = patch_cost(&p);
+	return check_time(u, patch_us(&p, adds), lease_ns);
 }
 
 evc_value

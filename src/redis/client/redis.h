@@ -251,9 +251,11 @@ void evc__trouble_over(struct told *told, enum trouble_of of);
 
 /* Add the arguments of an operation of SCRIPT_VARIABLE from seq on.  u has to
    stay until the script is sent. */
-/* 0, or refused: no operation of the scripts.  *ret_cost: the server's work for
-   the operation, in simple operations. */
-evc_status evc__operation_check(const evc_engine_update *u, unsigned *ret_cost);
+/* 0, or refused: no operation of the scripts, or one that takes the server a
+   quarter of the lease.  *ret_cost: the server's work for the operation, in simple
+   operations. */
+evc_status evc__operation_check(const evc_engine_update *u, uint64_t lease_ns,
+				unsigned *ret_cost);
 /* The patch of a checked operation on a vector, as the scripts read it. */
 evc_value evc__operation_patch(const evc_engine_update *u);
 void evc__operation_add(struct redis_args *a, uint64_t seq,

@@ -185,12 +185,12 @@ send_question(struct redis_engine *e, const evc_engine_question *q)
 }
 
 static evc_status
-check_question(const evc_engine_question *q)
+check_question(const struct redis_engine *e, const evc_engine_question *q)
 {
 	unsigned op = q->update.op, cost;
 
 	if (is_operation(op))
-		return evc__operation_check(&q->update, &cost);
+		return evc__operation_check(&q->update, e->lease_ns, &cost);
 	if (op < EVC_VARIABLE_ALL || op > EVC_VARIABLE_COUNTS)
 		return evc_refuse(-EVC_INVALID_ARGUMENT,
 				  "there is no operation %u of variables", op);
@@ -259,10 +259,10 @@ evc__redis_questions(struct redis_engine *e)
 		evc__redis_questions_end(e, e->questions.deaf_why);
 	while (e->questions.current == NULL && e->questions.queue != NULL) {
 		evc_engine_question *q = next_question(e);
+		evc_status st = check_question(e, q);
 
-		if (check_question(q) < 0) {
-			evc__question_answer(q, -EVC_INVALID_ARGUMENT,
-				      evc_last_error());
+		if (st < 0) {
+			evc__question_answer(q, st, evc_last_error());
 			continue;
 		}
 		if (q->update.op == EVC_VARIABLE_ALL) {

@@ -189,6 +189,12 @@ void evc__node_hear_trim(struct session *s);
 
 /* ---- lease.c ---- */
 
+static inline uint64_t
+session_lease_ns(const struct session *s)
+{
+	return (uint64_t)s->lease_ms * 1000000;
+}
+
 void evc__node_lease_init(struct session *s);
 /* Go on: the connections are there again, and so is the lease. */
 void evc__node_resume(struct session *s);

@@ -248,12 +248,14 @@ check_updates(struct local_worker *w, const evc_engine_result *r,
 	char why[128];
 	struct text t = evc__text_in(why, sizeof why);
 	uint64_t cost = 0;
+	evc_status st;
 	unsigned i, some;
 
 	for (i = 0; i < r->n_updates; i++) {
-		if (evc__operation_check(&r->updates[i], &some) < 0) {
-			fail_result(w, r, EVC_INVALID_ARGUMENT,
-				    evc_last_error());
+		st = evc__operation_check(&r->updates[i],
+					  session_lease_ns(w->session), &some);
+		if (st < 0) {
+			fail_result(w, r, -st, evc_last_error());
 			return false;
 		}
 		cost += some;

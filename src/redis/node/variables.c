@@ -221,13 +221,15 @@ evc__node_ask(struct local_worker *w, const evc_engine_update *u)
 {
 	struct session *s = w->session;
 	struct question *q;
+	evc_status st;
 	unsigned cost;
 
 	if (!session_says(s) || w->question != NULL)
 		return evc_refuse(-EVC_UNAVAILABLE,
 				  "this node has lost its coordinator");
-	if (evc__operation_check(u, &cost) < 0)
-		return -EVC_INVALID_ARGUMENT;
+	st = evc__operation_check(u, session_lease_ns(s), &cost);
+	if (st < 0)
+		return st;
 	q = sync_alloc(1, sizeof *q + strlen(u->name) + 1);
 	if (q == NULL || !fill_question(q, u)) {
 		if (q != NULL)
