@@ -255,6 +255,7 @@ fn_missing(evc_exec *x, void *arg)
 
 START_TEST(what_is_missing_leaves_all_as_it_is)
 {
+	evc_value minus_zero = PACKED("d", -0.0);
 	static const evc_schedule_opts whole = { .flags = EVC_TRANSACTIONAL };
 	evc_value seven = { &seven, 7 };
 	evc_per_worker *none = (evc_per_worker *)&seven;
@@ -265,6 +266,10 @@ START_TEST(what_is_missing_leaves_all_as_it_is)
 	ck_assert_int_eq(take_number(SCHEDULE_WITH(&whole, "missing", "[]")),
 			 1);
 	(void)evc_refuse(0, "this one");
+	OK(evc_variable_set(on.cl, "minus", &minus_zero));
+	OK(evc_variable_number(on.cl, "minus", &zero));
+	ck_assert(zero == 0 && signbit(zero));
+	evc_value_free(&minus_zero);
 	OK(evc_variable_number(on.cl, "missing", &zero));
 	ck_assert(zero == 0);
 	ck_assert_str_eq(evc_last_error(), "this one");

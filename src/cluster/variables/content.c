@@ -23,7 +23,8 @@ struct number {
 	enum { WHOLE, VAST, BROKEN } kind;
 	int64_t i;  /* WHOLE */
 	uint64_t u; /* VAST: above all of int64_t */
-	double d;   /* BROKEN: no whole number, or beyond both */
+	double d;   /* BROKEN: no whole number, or beyond both; WHOLE: the sign
+		       of 0 */
 };
 
 static bool
@@ -32,6 +33,7 @@ number_read(const evc_value *v, struct number *ret)
 	switch (evc_value_type(v)) {
 	case EVC_VALUE_INTEGER:
 		ret->kind = WHOLE;
+		ret->d = 0;
 		if (evc_unpack(v, "I", &ret->i) == 0)
 			return true;
 		ret->kind = VAST;
@@ -119,7 +121,7 @@ evc__content_check(const char *name, const evc_value *v)
 static double
 number_double(const struct number *n)
 {
-	return n->kind == WHOLE ? (double)n->i :
+	return n->kind == WHOLE ? (n->i == 0 ? n->d : (double)n->i) :
 	       n->kind == VAST	? (double)n->u :
 				  n->d;
 }
