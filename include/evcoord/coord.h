@@ -211,9 +211,9 @@ evc_stop_fd(evc_coord *c);
 /*
  * Take the stop back and open a new round; without a stop, only the mark that
  * the round was joined is taken away.  Errors and reasons of the old round are
- * forgotten.  The call is refused while a join waits, or a member other than
- * the caller and stop hooks lives: so no member of an old round can meddle with
- * a new one.  A thread whose function has returned does not live; the call
+ * forgotten.  While a stop stands, the call is refused if a join waits, or a
+ * member other than the caller and stop hooks lives: so no member of an old
+ * round can meddle with a new one.  A thread whose function has returned does not live; the call
  * waits for such a thread, a second at most.  Scopes below go back to running
  * too, except a scope for which a stop of its own was requested.  A scope that
  * is cleared while a coordinator above it is stopped gets that stop again at
