@@ -213,11 +213,11 @@ evc_stop_fd(evc_coord *c);
  * the round was joined is taken away.  Errors and reasons of the old round are
  * forgotten.  While a stop stands, the call is refused if a join waits, or a
  * member other than the caller and stop hooks lives: so no member of an old
- * round can meddle with a new one.  A thread whose function has returned does not live; the call
- * waits for such a thread, a second at most.  Scopes below go back to running
- * too, except a scope for which a stop of its own was requested.  A scope that
- * is cleared while a coordinator above it is stopped gets that stop again at
- * once.
+ * round can meddle with a new one.  A thread whose function has returned does
+ * not live; the call waits for such a thread, a second at most.  Scopes below
+ * go back to running too, except a scope for which a stop of its own was
+ * requested.  A scope that is cleared while a coordinator above it is stopped
+ * gets that stop again at once.
  *
  * Thread:    any; not a signal handler.
  * Ownership: nothing changes hands.
