@@ -315,7 +315,8 @@ static void
 doubt_remote(evc_cluster *cl, evc_remote *r, const char *why)
 {
 	struct outcome o = { .code = EVC_UNAVAILABLE,
-			     .kind = EVC_FAILED_WORKER };
+			     .kind = EVC_FAILED_WORKER,
+			     .raise = true };
 	char text[TEXT_SIZE];
 	struct text t = evc__text_in(text, sizeof text);
 

@@ -149,7 +149,6 @@ static const struct {
 	unsigned long long beside, enough;
 } limits[] = {
 	{ "client-query-buffer-limit", "", 2 << 20, 1 << 30 },
-	{ "proto-max-bulk-len", "", 2 << 20, 512 << 20 },
 	{ "client-output-buffer-limit", "normal ", 18 << 20, 1 << 30 },
 };
 

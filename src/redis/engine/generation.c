@@ -46,25 +46,23 @@ on_refreshed(const redisReply *r, void *arg)
 /* ---- the numbers of the nodes' updates ---- */
 
 static void
-restart_for_seqs(struct redis_engine *e, const char *why)
-{
-	if (e->lock.phase == PHASE_LIVE)
-		evc__redis_restart(e, why);
-}
-
-static void
 on_mark(const redisReply *r, void *arg)
 {
 	struct redis_engine *e = arg;
 
+	if (r == NULL || e->lock.phase != PHASE_LIVE)
+		return;
 	if (evc__reply_is_error(r, "WRONGTYPE"))
-		restart_for_seqs(e, "the numbers of the nodes' updates were "
-				    "replaced by another key");
-	else if (r != NULL && r->type == REDIS_REPLY_INTEGER)
+		evc__redis_restart(e, "the numbers of the nodes' updates were "
+				      "replaced by another key");
+	else if (r->type == REDIS_REPLY_INTEGER)
 		e->lock.marked_g = e->lock.g;
-	else if (r != NULL && r->type == REDIS_REPLY_NIL)
-		restart_for_seqs(e, "the numbers of the nodes' updates are "
-				    "gone");
+	else if (r->type == REDIS_REPLY_NIL) {
+		/* Perhaps renewals are gone, too. */
+		evc__redis_beats_anew(e);
+		evc__redis_restart(e, "the numbers of the nodes' updates are "
+				      "gone");
+	}
 }
 
 /* The key begins with a mark: without the mark, the numbers have been lost since.

@@ -143,10 +143,19 @@ evc__session_over(struct node_session *s, const char *why, unsigned how)
 
 	evc__redis_tell(e);
 	/* Results may be on the server, and nobody reads them any more. */
-	if (e->lock.phase == PHASE_LOST || e->lock.phase == PHASE_DOWN)
+	if (e->lock.phase == PHASE_LOST || e->lock.phase == PHASE_DOWN) {
 		how = EVC_ENGINE_LOST;
-	else if (s->blames)
+		if (e->lock.why_down[0] != '\0')
+			why = e->lock.why_down;
+	} else if (s->blames)
 		running = EVC_ENGINE_DIED_RUNNING;
+	/* Before the last functions end: a join that has waited for them finds
+	   no cluster. */
+	if (e->lock.phase == PHASE_LOST &&
+	    e->sessions.all.next == e->sessions.all.prev) {
+		e->lock.phase = PHASE_DOWN;
+		e->sink->down(e->core, e->lock.why_down);
+	}
 	evc__text_fmt(&t, "node %s: %s", s->name, why);
 	evc_log(e->scope, EVC_LOG_INFO, NULL,
 		"redis: session %" PRIu64 " of node %s has ended: %s", s->inc,
