@@ -12,10 +12,10 @@
  * Phases: scopes with phase 0 are told at once.  Scopes with a later phase are
  * told when the parent's own members and all scopes of earlier phases have
  * ended and their stop hooks have returned, or the limits (config.grace) of
- * those phases are over.  A join in
- * progress, on the parent or a coordinator above, drives that order (evc_run
- * always is one).  A request without such a join tells all phases at once, and
- * the last join that returns tells all phases that were not told yet.
+ * those phases are over.  A join in progress, on the parent or a coordinator
+ * above, drives that order (evc_run always is one).  A request without such a
+ * join tells all phases at once, and the last join that returns tells all
+ * phases that were not told yet.
  */
 #ifndef EVCOORD_SCOPE_H
 #define EVCOORD_SCOPE_H

@@ -258,19 +258,14 @@ static evc_status
 check_places(const struct patch *p, const struct vector *v, const char *name,
 	     evc_status status)
 {
-	size_t i = p->kind == PATCH_RANGE && p->n > 0 ? p->n - 1 : 0, place;
+	size_t place;
 
-	for (; i < p->n; i++) {
-		place = patch_place(p, i);
-		if (place >= v->n)
-			return evc_refuse(status,
-					  "%s%.200s: there is no element %zu in "
-					  "a vector of %zu",
-					  name != NULL ? "variable " : "",
-					  name != NULL ? name : "a value",
-					  place, v->n);
-	}
-	return 0;
+	if (!patch_is_beyond(p, v->n, &place))
+		return 0;
+	return evc_refuse(status,
+			  "%s%.200s: there is no element %zu in a vector of %zu",
+			  name != NULL ? "variable " : "",
+			  name != NULL ? name : "a value", place, v->n);
 }
 
 static double

@@ -112,17 +112,18 @@ patch_place(const struct patch *p, size_t i)
 	return p->places != NULL ? le32_at(p->places + i * 4) : p->from + i;
 }
 
-/* Is one of the places beyond a vector of n elements? */
+/* Is one of the places beyond a vector of n elements?  Then *ret_place is the
+   first such place, or the last of a range. */
 static inline bool
-patch_is_beyond(const struct patch *p, size_t n)
+patch_is_beyond(const struct patch *p, size_t n, size_t *ret_place)
 {
-	size_t i;
+	size_t i = p->kind == PATCH_RANGE && p->n > 0 ? p->n - 1 : 0;
 
-	if (p->kind == PATCH_RANGE)
-		return p->n > 0 && patch_place(p, p->n - 1) >= n;
-	for (i = 0; p->kind == PATCH_PLACES && i < p->n; i++)
-		if (patch_place(p, i) >= n)
+	for (; i < p->n; i++) {
+		*ret_place = patch_place(p, i);
+		if (*ret_place >= n)
 			return true;
+	}
 	return false;
 }
 

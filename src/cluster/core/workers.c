@@ -285,12 +285,33 @@ fail_for_stop(const evc_cluster *cl, evc_remote *r)
 	evc__taken_fails(r, &o);
 }
 
-/* A function of a lost worker.  guilty: the function may have ended the worker.
-   hung: the function is why the worker was ended. */
+/* The worker may have completed the function, and its updates are made then. */
 static void
-lose_remote(evc_cluster *cl, evc_remote *r, bool guilty, bool hung,
-	    const char *why)
+fail_for_doubt(evc_remote *r, const char *why)
 {
+	struct outcome o = { .code = EVC_UNAVAILABLE,
+			     .kind = EVC_FAILED_WORKER,
+			     .raise = true };
+	char text[TEXT_SIZE];
+	struct text t = evc__text_in(text, sizeof text);
+
+	evc__text_add(&t, "its updates may have been made: ");
+	evc__text_ends(&t, why);
+	o.text = text;
+	evc__taken_fails(r, &o);
+}
+
+/* The youngest function of a lost worker; how: EVC_ENGINE_... */
+static void
+lose_youngest(evc_cluster *cl, struct cluster_worker *w, unsigned how,
+	      const char *why)
+{
+	evc_remote *r = LIST_OF(w->running.prev, evc_remote, closure.link);
+	bool oldest = w->running.next == w->running.prev;
+	/* The function may have ended the worker, or is why the worker was
+	   ended. */
+	bool guilty = how == EVC_ENGINE_DIED_RUNNING && oldest;
+	bool hung = w->told_kill && oldest;
 	struct outcome o = { .code = EVC_CANCELLED,
 			     .kind = EVC_FAILED_CANCEL,
 			     .text = "it was cancelled" };
@@ -299,7 +320,9 @@ lose_remote(evc_cluster *cl, evc_remote *r, bool guilty, bool hung,
 	cl->count.lost++;
 	if (guilty && r->deaths < UINT16_MAX)
 		r->deaths++;
-	if (r->flags & REMOTE_ASKED)
+	if (how == EVC_ENGINE_LOST && (r->flags & REMOTE_TRANSACTIONAL))
+		fail_for_doubt(r, why);
+	else if (r->flags & REMOTE_ASKED)
 		evc__taken_fails(r, &o);
 	else if (hung && cl->stop.begun)
 		fail_for_stop(cl, r);
@@ -308,24 +331,6 @@ lose_remote(evc_cluster *cl, evc_remote *r, bool guilty, bool hung,
 		fail_for_deaths(r, why);
 	else
 		evc__closures_back(&cl->q, &r->closure, CLOSURE_QUEUED);
-}
-
-/* The worker may have completed the function, and its updates are made then. */
-static void
-doubt_remote(evc_cluster *cl, evc_remote *r, const char *why)
-{
-	struct outcome o = { .code = EVC_UNAVAILABLE,
-			     .kind = EVC_FAILED_WORKER,
-			     .raise = true };
-	char text[TEXT_SIZE];
-	struct text t = evc__text_in(text, sizeof text);
-
-	list_remove(&r->closure.link);
-	cl->count.lost++;
-	evc__text_add(&t, "its updates may have been made: ");
-	evc__text_ends(&t, why);
-	o.text = text;
-	evc__taken_fails(r, &o);
 }
 
 static const char *
@@ -342,7 +347,7 @@ evc__sink_gone(void *core, unsigned worker, const char *why, unsigned how)
 	evc_cluster *cl = core;
 	struct cluster_worker *w;
 	evc_remote *r;
-	bool ran = how == EVC_ENGINE_DIED_RUNNING, oldest;
+	bool ran = how == EVC_ENGINE_DIED_RUNNING;
 
 	sync_lock(&cl->q.lock);
 	w = cluster_worker_at(&cl->workers, worker);
@@ -358,21 +363,13 @@ evc__sink_gone(void *core, unsigned worker, const char *why, unsigned how)
 		if (!w->told_kill && !w->dismissed && !cl->stop.begun &&
 		    evc__building_is_it(w)) {
 			evc__building_blame(cl, w);
-			ran = false;
+			how = ran ? EVC_ENGINE_DIED : how;
 		}
 		evc__building_forget(w);
 		/* The youngest first: each goes in front of the queue, so the
 		   oldest is taken next. */
-		while (!list_empty(&w->running)) {
-			r = LIST_OF(w->running.prev, evc_remote, closure.link);
-			oldest = w->running.next == w->running.prev;
-			if (how == EVC_ENGINE_LOST &&
-			    (r->flags & REMOTE_TRANSACTIONAL))
-				doubt_remote(cl, r, why);
-			else
-				lose_remote(cl, r, ran && oldest,
-					    w->told_kill && oldest, why);
-		}
+		while (!list_empty(&w->running))
+			lose_youngest(cl, w, how, why);
 		w->n_running = 0;
 		while (!list_empty(&w->given_up)) {
 			r = LIST_OF(w->given_up.next, evc_remote, closure.link);

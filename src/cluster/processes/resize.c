@@ -18,19 +18,26 @@ wait_anew(struct process *w)
 	w->due_ns = w->backoff_ns = 0;
 }
 
-/* A missing worker comes, unless nobody needs the worker. */
+/* A worker without a process: true: nobody needs the worker, which is over. */
+static bool
+let_go(struct process *w)
+{
+	struct processes *p = w->p;
+
+	if (w->index < p->n_wanted || !p->sink->leave(p->core, w->index))
+		return false;
+	evc__process_over(w);
+	p->sink->gone(p->core, w->index, "it has left", EVC_ENGINE_LEFT);
+	return true;
+}
+
 static void
 come_if_needed(struct process *w)
 {
-	struct processes *p = w->p;
 	evc_status st;
 
-	if (w->index >= p->n_wanted && p->sink->leave(p->core, w->index)) {
-		w->state = PROCESS_OVER;
-		p->sink->gone(p->core, w->index, "it has left",
-			      EVC_ENGINE_LEFT);
+	if (let_go(w))
 		return;
-	}
 	wait_anew(w);
 	/* Without memory the worker has no member, and a report does not name
 	   it. */
@@ -66,16 +73,10 @@ evc__process_send_leave(struct process *w)
 void
 evc__process_has_left(struct process *w)
 {
-	struct processes *p = w->p;
-
 	w->dismissed = false;
 	/* Since the dismissal the number may have grown, and shrunk again. */
-	if (w->index < p->n_wanted || !p->sink->leave(p->core, w->index)) {
+	if (!let_go(w))
 		wait_anew(w);
-		return;
-	}
-	evc__process_over(w);
-	p->sink->gone(p->core, w->index, "it has left", EVC_ENGINE_LEFT);
 }
 
 /* Is the worker too many, and without a function? */
@@ -94,15 +95,15 @@ evc__process_try_leave(struct process *w)
 {
 	struct processes *p = w->p;
 
-	if (!may_ask(w) || !p->sink->leave(p->core, w->index))
+	if (!may_ask(w))
 		return;
-	w->dismissed = true;
 	if (w->state == PROCESS_WAITS) {
-		p->sink->gone(p->core, w->index, "it has left",
-			      EVC_ENGINE_LEFT);
-		evc__process_has_left(w);
+		(void)let_go(w);
 		return;
 	}
+	if (!p->sink->leave(p->core, w->index))
+		return;
+	w->dismissed = true;
 	w->leave_ns = evc__deadline_in_ns(p->grace_ns);
 	evc__process_send_leave(w);
 }

@@ -49,6 +49,7 @@ note_size(const evc_exec *x, const evc_engine_update *u, bool *ret_stands)
 					 .value = evc__patch_of_size() };
 	evc_value v = { NULL, 0 };
 	struct patch places;
+	size_t place;
 	uint64_t n;
 	evc_status st = evc__exec_ask(x, &size, NULL, &v);
 
@@ -61,7 +62,7 @@ note_size(const evc_exec *x, const evc_engine_update *u, bool *ret_stands)
 	if (st == 0)
 		st = evc__patch_read(&u->value, false, &places);
 	if (st == 0) {
-		*ret_stands = patch_is_beyond(&places, (size_t)n);
+		*ret_stands = patch_is_beyond(&places, (size_t)n, &place);
 		st = note_places(x, &size, &v);
 	}
 	evc_value_free(&v);

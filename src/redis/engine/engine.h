@@ -106,6 +106,13 @@ redis_look_soon(struct redis_engine *e)
 {
 	e->turn.want_look = true;
 }
+/* The cluster learns that the engine is lost. */
+static inline void
+redis_go_down(struct redis_engine *e)
+{
+	e->lock.phase = PHASE_DOWN;
+	e->sink->down(e->core, e->lock.why_down);
+}
 /* Have the lock asked for, too: another coordinator may have it. */
 static inline void
 redis_doubt_lock(struct redis_engine *e)

@@ -139,7 +139,7 @@ evc__session_over(struct node_session *s, const char *why, unsigned how)
 	struct redis_engine *e = s->e;
 	char text[REDIS_WHY_SIZE + NODE_NAME_SIZE];
 	struct text t = evc__text_in(text, sizeof text);
-	unsigned i, running = 0;
+	unsigned i, ran;
 
 	evc__redis_tell(e);
 	/* Results may be on the server, and nobody reads them any more. */
@@ -147,15 +147,14 @@ evc__session_over(struct node_session *s, const char *why, unsigned how)
 		how = EVC_ENGINE_LOST;
 		if (e->lock.why_down[0] != '\0')
 			why = e->lock.why_down;
-	} else if (s->blames)
-		running = EVC_ENGINE_DIED_RUNNING;
+		ran = how;
+	} else
+		ran = s->blames ? EVC_ENGINE_DIED_RUNNING : how;
 	/* Before the last functions end: a join that has waited for them finds
 	   no cluster. */
 	if (e->lock.phase == PHASE_LOST &&
-	    e->sessions.all.next == e->sessions.all.prev) {
-		e->lock.phase = PHASE_DOWN;
-		e->sink->down(e->core, e->lock.why_down);
-	}
+	    e->sessions.all.next == e->sessions.all.prev)
+		redis_go_down(e);
 	evc__text_fmt(&t, "node %s: %s", s->name, why);
 	evc_log(e->scope, EVC_LOG_INFO, NULL,
 		"redis: session %" PRIu64 " of node %s has ended: %s", s->inc,
@@ -167,9 +166,7 @@ evc__session_over(struct node_session *s, const char *why, unsigned how)
 			continue;
 		if (w->up)
 			evc__remote_worker_gone(w, text,
-						w->n > 0 && running != 0
-							? running
-							: how);
+						w->n > 0 ? ran : how);
 		else if (w->start < 0)
 			e->sink->gone(e->core, w->index, text, how);
 	}

@@ -154,10 +154,8 @@ release_lock(struct redis_engine *e)
 static void
 look_at_end(struct redis_engine *e)
 {
-	if (e->lock.phase == PHASE_LOST && list_empty(&e->sessions.all)) {
-		e->lock.phase = PHASE_DOWN;
-		e->sink->down(e->core, e->lock.why_down);
-	}
+	if (e->lock.phase == PHASE_LOST && list_empty(&e->sessions.all))
+		redis_go_down(e);
 	if (!e->turn.left || !list_empty(&e->sessions.all) || e->turn.lost ||
 	    e->lock.phase == PHASE_RELEASING)
 		return;
