@@ -453,7 +453,10 @@ enum {
 				    evc_remote_cancel, after the error of
 				    another function, by the stop, or with
 				    a remote among the arguments */
-	EVC_FAILED_CLUSTER = 6   /* cancelled, because there was no worker */
+	EVC_FAILED_CLUSTER = 6,  /* cancelled, because there was no worker */
+	EVC_FAILED_LOST = 7      /* the cluster was lost while the transactional
+				    function ran: its updates may have been
+				    made, all or none */
 };
 
 typedef struct evc_remote_info {

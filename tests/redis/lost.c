@@ -899,6 +899,7 @@ the_last_entry_is_deleted(int i, unsigned flags, enum harm harm)
 		HAS(e.text, harm == AWAY ? "there was no connection"
 					 : "an entry of node");
 		IS(code_of(r), EVC_UNAVAILABLE);
+		ck_assert_uint_eq(info_of(r).kind, EVC_FAILED_LOST);
 		HAS(info_of(r).text, "its updates may have been made: node ");
 		ck_assert_int_eq(rig_key("HGET", "count finished"), 1);
 	}

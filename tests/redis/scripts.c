@@ -91,6 +91,12 @@ add_element(const redisReply *e, size_t i, char *buf, size_t room)
 
 	if (e->type == REDIS_REPLY_ARRAY) {
 		for (k = 0; k < e->elements; k++) {
+			if (e->element[k]->type == REDIS_REPLY_INTEGER) {
+				n += (size_t)snprintf(buf + n, room - n,
+						      ":%lld",
+						      e->element[k]->integer);
+				continue;
+			}
 			ck_assert_int_eq(e->element[k]->type,
 					 REDIS_REPLY_STRING);
 			n += (size_t)snprintf(buf + n, room - n, ":%s",
@@ -624,7 +630,7 @@ START_TEST(single_operations)
 	char before[64], after[64];
 
 	begin_all();
-	VARIABLE("1", "3", "", "");
+	VARIABLE("1", "3", "9", "");
 	IS("ok:none");
 	VARIABLE("1", "1", "5", "");
 	IS("ok:ok:\x05");
@@ -640,7 +646,7 @@ START_TEST(single_operations)
 	IS("ok:other");
 	VARIABLE("4", "4", "\x0a", "\xa1y");
 	IS("ok:other");
-	VARIABLE("5", "3", "", "");
+	VARIABLE("5", "3", "9", "");
 	IS("ok:ok:\xa1x");
 	VARIABLE("6", "1", "1", "");
 	IS("ok:number");
@@ -648,7 +654,7 @@ START_TEST(single_operations)
 	ck_assert_int_eq(rs_number(&s, "HEXISTS " COUNT " finished"), 0);
 	VARIABLE("7", "2", "\xc0", "");
 	IS("ok:ok");
-	VARIABLE("8", "3", "", "");
+	VARIABLE("8", "3", "9", "");
 	IS("ok:none");
 	VARIABLE("9", "4", "\xc0", "\x01");
 	IS("ok:ok");
@@ -659,6 +665,8 @@ START_TEST(single_operations)
 	VARIABLE("11", "1", "nan", "");
 	BEGINS("error GARBAGE");
 	VARIABLE("11", "7", "", "");
+	BEGINS("error GARBAGE");
+	VARIABLE("11", "3", "", "");
 	BEGINS("error GARBAGE");
 	/* One that was said before, on a connection that was given up. */
 	VARIABLE("9", "2", "\x07", "");
@@ -692,9 +700,9 @@ START_TEST(several_operations)
 	begin_all();
 	/* In their order; what is impossible changes nothing else. */
 	VARIABLES("w.7.0", "1", "1", "a", "5", "", "w.7.1", "1", "1", "a", "2",
-		  "", "w.7.2", "1", "3", "a", "", "", "w.7.3", "1", "2", "b",
+		  "", "w.7.2", "1", "3", "a", "9", "", "w.7.3", "1", "2", "b",
 		  "\xa1x", "", "w.7.4", "1", "1", "b", "1", "", "w.7.5", "1",
-		  "4", "b", "\x01", "\x02", "w.7.6", "1", "3", "c", "", "");
+		  "4", "b", "\x01", "\x02", "w.7.6", "1", "3", "c", "9", "");
 	IS("ok:ok:\x05:ok:\x07:ok:\x07:ok:number:other:none");
 	ck_assert_int_eq(rs_number(&s, "HGET " COUNT " changes"), 3);
 	/* Some of them again, after a lost answer. */
@@ -718,6 +726,35 @@ START_TEST(several_operations)
 }
 END_TEST
 
+#define THREE "\xc7\x18Gaaaaaaaabbbbbbbbcccccccc"
+
+/* A vector of more bytes than the limit is not read, and what one script reads
+   together has the same limit. */
+START_TEST(reads_have_a_limit)
+{
+	begin_all();
+	VARIABLE("1", "2", THREE, "");
+	IS("ok:ok");
+	VARIABLE("2", "3", "23", "");
+	IS("ok:large:24");
+	VARIABLE("2", "3", "24", "");
+	IS("ok:ok:\xc7\x18G:aaaaaaaabbbbbbbbcccccccc");
+	VARIABLES("w.7.0", "3", "3", "none", "24", "", "w.7.1", "1", "3", "a",
+		  "24", "", "w.7.2", "1", "3", "a", "24", "", "w.7.3", "1",
+		  "3", "none", "24", "");
+	IS("ok:none:ok:\xc7\x18G:aaaaaaaabbbbbbbbcccccccc:later:later");
+	VARIABLES("w.7.0", "4", "3", "a", "47", "", "w.7.1", "2", "3", "a",
+		  "47", "", "w.7.2", "2", "3", "none", "47", "");
+	IS("ok:ok:\xc7\x18G:aaaaaaaabbbbbbbbcccccccc:later:none");
+	/* A comparison reads no more than what is expected. */
+	VARIABLE("5", "4", "\xa1x", "\x01");
+	IS("ok:other");
+	VARIABLE("6", "4", THREE, "\x01");
+	IS("ok:ok");
+	end();
+}
+END_TEST
+
 /* Somebody has deleted variables: nothing is changed until the coordinator knows
    of it, who says that they are in use. */
 START_TEST(variables_that_are_gone)
@@ -732,7 +769,7 @@ START_TEST(variables_that_are_gone)
 	IS("gone");
 	VARIABLE("1", "1", "1", "");
 	IS("gone");
-	VARIABLE("1", "3", "", "");
+	VARIABLE("1", "3", "9", "");
 	IS("gone");
 	RUN(SCRIPT_ALL, 6, GEN, COORD, VAR, COUNT, PRE, SEQS, "1", "x",
 	    "counts", "");
@@ -896,7 +933,7 @@ START_TEST(a_snapshot)
 	/* A comparison that does not hold, and a read, change nothing. */
 	VARIABLE("2", "4", "\x07", "\x01");
 	IS("ok:other");
-	VARIABLE("3", "3", "", "");
+	VARIABLE("3", "3", "9", "");
 	IS("ok:ok:\x08");
 	ck_assert_int_eq(rs_number(&s, "HLEN " PRE), 4);
 	ALL("end", "7");
@@ -1071,7 +1108,7 @@ check_same(struct variables *v, const char *what, size_t i, size_t k)
 	const char *theirs;
 	size_t n = 0;
 
-	variable("0", "3", "v", &(evc_value){ "", 0 }, &(evc_value){ "", 0 });
+	variable("0", "3", "v", &(evc_value){ "999", 3 }, &(evc_value){ "", 0 });
 	ck_assert_msg(st == status_of(), "%s %zu %zu: %d, %s", what, i, k, st,
 		      answer());
 	if (st < 0)
@@ -1346,7 +1383,7 @@ START_TEST(without_memory)
 	rs_do(&s, "CONFIG SET maxmemory 0");
 	anew();
 	rs_do(&s, "CONFIG SET maxmemory 1");
-	VARIABLE("2", "3", "", "");
+	VARIABLE("2", "3", "9", "");
 	BEGINS("ok");
 	end();
 }
@@ -1376,7 +1413,7 @@ END_TEST
 
 RS_MAIN("redis/scripts", taking, taking_it_fresh, staying, releasing, a_life,
 	fencing, sending, sending_what_was_read, sending_is_refused,
-	single_operations, several_operations,
+	single_operations, several_operations, reads_have_a_limit,
 	variables_that_are_gone, all_of_them, a_snapshot,
 	a_snapshot_of_variables_that_are_gone, sums_are_the_same,
 	comparisons_are_the_same, other_types, other_contents,

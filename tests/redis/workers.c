@@ -650,13 +650,14 @@ START_TEST(a_call_that_takes_too_long_is_refused)
 	rig_open(&k);
 	OK(evc_vector_set(on.cl, "v", &e));
 	IS(evc_vector_add(on.cl, "v", &e), -EVC_RESOURCE_EXHAUSTED);
-	HAS(evc_last_error(), "variable v: one call would hold the server for "
-			      "about 0.3 s, and a quarter of the lease, 0.25 s,"
-			      " is the most");
+	HAS(evc_last_error(), "one call for variable v would hold the server "
+			      "for about 0.3 s, and a quarter of the lease, "
+			      "0.25 s, is the most");
 	OK(evc_vector_add(on.cl, "v", &few));
 	r = SCHEDULE("add here and there", "[i]", N / 3);
 	IS(code_of(r), EVC_RESOURCE_EXHAUSTED);
-	HAS(info_of(r).text, "one call would hold the server for about 0.3 s");
+	HAS(info_of(r).text, "one call for variable v would hold the server "
+			      "for about 0.3 s");
 	evc_remote_free(r);
 	IS(join(), EVC_RESOURCE_EXHAUSTED);
 	DO("add here and there", "[i]", N / 10);
@@ -666,9 +667,113 @@ START_TEST(a_call_that_takes_too_long_is_refused)
 }
 END_TEST
 
+/* [sss]: the bytes of three variables, read whole; "": none */
+static evc_status
+fn_read_whole(evc_exec *x, void *arg)
+{
+	evc_value v = { NULL, 0 };
+	char names[3][16];
+	evc_status st = 0;
+	uint64_t n = 0;
+	unsigned i;
+
+	(void)arg;
+	if (evc_exec_unpack(x, "[sss]", names[0], sizeof(names[0]), names[1],
+			    sizeof(names[1]), names[2], sizeof(names[2])) < 0)
+		return EVC_INVALID_ARGUMENT;
+	for (i = 0; i < 3 && st == 0; i++) {
+		if (names[i][0] != '\0')
+			st = evc_exec_variable_get(x, names[i], &v);
+		n += v.size;
+		evc_value_free(&v);
+	}
+	return st == 0 ? evc_exec_return(x, "U", n) :
+			 evc_exec_fail(x, -st, "%s", evc_last_error());
+}
+
+#define VECTORS(X) X("few") X("few 2") X("few 3")
+
+/* Such vectors come from a checkpoint, where no call has to set them. */
+static void
+save_vectors(const char *checkpoint, size_t few, size_t many)
+{
+#define SET(name) OK(evc_vector_set(cl, name, &e));
+	double *zeros = calloc(many, sizeof(*zeros));
+	evc_elements e = { .doubles = zeros };
+	evc_cluster *cl;
+	evc_coord *c;
+
+	ck_assert_ptr_nonnull(zeros);
+	OK(evc_new(NULL, NULL, &c));
+	OK(evc_cluster_open(c, "threads://1", NULL, &cl));
+	e.n = few;
+	VECTORS(SET)
+	e.n = many;
+	OK(evc_vector_set(cl, "many", &e));
+	OK(evc_cluster_save(cl, checkpoint));
+	OK(evc_cluster_close(cl));
+	OK(evc_join(c, NULL, NULL));
+	OK(evc_free(c));
+	free(zeros);
+}
+
+/* The limit for a lease of one second is 21 MB. */
+START_TEST(a_vector_that_takes_too_long_is_read_by_ranges)
+{
+	enum { FEW = 1000000, MANY = 3000000, READERS = 8 };
+	evc_cluster_config k = { .lease = 1 };
+	evc_schedule_opts txn = { .flags = EVC_TRANSACTIONAL };
+	evc_value v = { NULL, 0 }, nil = { NULL, 0 };
+	char checkpoint[] = "/tmp/evc-redis-XXXXXX";
+	evc_remote *r[READERS];
+	double last = 1;
+	unsigned i;
+
+	rig(_i, NULL);
+	OK(close(mkstemp(checkpoint)));
+	save_vectors(checkpoint, FEW, MANY);
+	rig_node(READERS);
+	rig_open(&k);
+	OK(evc_cluster_restore(on.cl, checkpoint));
+	OK(unlink(checkpoint));
+	IS(evc_variable_get(on.cl, "many", &v), -EVC_RESOURCE_EXHAUSTED);
+	HAS(evc_last_error(), "variable many has 24000000 bytes");
+	HAS(evc_last_error(), "more than a quarter of the lease");
+	OK(evc_vector_get(on.cl, "many",
+			  &(evc_elements){
+				  .doubles = &last, .n = 1, .from = MANY - 1 }));
+	ck_assert_double_eq(last, 0);
+	r[0] = SCHEDULE("read whole", "[sss]", "many", "", "");
+	IS(code_of(r[0]), EVC_RESOURCE_EXHAUSTED);
+	HAS(info_of(r[0]).text, "variable many has 24000000 bytes");
+	evc_remote_free(r[0]);
+	IS(join(), EVC_RESOURCE_EXHAUSTED);
+	r[0] = SCHEDULE_WITH(&txn, "read whole", "[sss]", "few", "few 2",
+			     "few 3");
+	IS(code_of(r[0]), EVC_RESOURCE_EXHAUSTED);
+	HAS(info_of(r[0]).text, "the reads and updates of one function would "
+				"hold the server for about 0.3 s");
+	evc_remote_free(r[0]);
+	IS(join(), EVC_RESOURCE_EXHAUSTED);
+	/* The questions that are too many for one script are asked again. */
+	for (i = 0; i < READERS; i++)
+		r[i] = SCHEDULE("read whole", "[sss]", "few", "", "");
+	for (i = 0; i < READERS; i++) {
+		ck_assert_int_gt(number_of(r[i]), FEW * sizeof(double));
+		evc_remote_free(r[i]);
+	}
+	OK(join());
+	ck_assert_uint_eq(numbers().n_worker_failures, 0);
+	OK(evc_variable_set(on.cl, "many", &nil));
+#define UNSET(name) OK(evc_variable_set(on.cl, name, &nil));
+	VECTORS(UNSET)
+}
+END_TEST
+
 static const evc_function functions[] = {
 	ROW_FUNCTIONS, { .name = "token", .fn = fn_token },
 	{ .name = "add here and there", .fn = fn_add_here_and_there },
+	{ .name = "read whole", .fn = fn_read_whole },
 	{ .name = "use", .fn = fn_use },
 	{ .name = "new", .fn = fn_new } /* the last */
 };
@@ -682,6 +787,7 @@ REDIS_ROWS("redis: workers", functions, ROW(workers_of_two_nodes),
 	   ROW(greater_priorities_run_first_on_all_nodes),
 	   ROW(large_values_travel_between_nodes),
 	   ROW(a_call_that_takes_too_long_is_refused),
+	   ROW(a_vector_that_takes_too_long_is_read_by_ranges),
 	   ROW(large_values_outlive_their_node), ROW(two_hundred_workers),
 	   ROW(old_nodes_get_what_they_have), ROW(a_new_node_runs_what_waits),
 	   ROW(values_are_used_where_they_can_be_built),

@@ -115,7 +115,8 @@ enum {
 typedef struct evc_engine_update {
 	unsigned op;         /* EVC_VARIABLE_... */
 	const char *name;
-	double by;           /* for EVC_VARIABLE_ADD */
+	double by;           /* for EVC_VARIABLE_ADD; of _READ_HASHED: how many
+				bytes were read */
 	evc_value value;     /* to be set; places of a vector */
 	evc_value expected;  /* size 0: the variable must not exist */
 } evc_engine_update;

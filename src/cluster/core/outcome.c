@@ -61,7 +61,7 @@ static char *
 text_of(const struct outcome *o)
 {
 	bool own = o->kind == EVC_FAILED_FUNCTION ||
-		   o->kind == EVC_FAILED_WORKER;
+		   o->kind == EVC_FAILED_WORKER || o->kind == EVC_FAILED_LOST;
 
 	return evc__text_kept(o->text, own ? DEATH_SIZE : TEXT_SIZE);
 }

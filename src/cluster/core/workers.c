@@ -290,7 +290,7 @@ static void
 fail_for_doubt(evc_remote *r, const char *why)
 {
 	struct outcome o = { .code = EVC_UNAVAILABLE,
-			     .kind = EVC_FAILED_WORKER,
+			     .kind = EVC_FAILED_LOST,
 			     .raise = true };
 	char text[TEXT_SIZE];
 	struct text t = evc__text_in(text, sizeof text);

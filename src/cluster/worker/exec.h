@@ -102,6 +102,7 @@ struct read_note {
 	unsigned op;       /* EVC_VARIABLE_READ, _READ_HASHED, _VECTOR_READ */
 	evc_value places;  /* as evc_engine_update.value */
 	evc_value is;      /* as evc_engine_update.expected */
+	size_t n_bytes;    /* what was read has them */
 };
 
 /* An addition to a vector by a transactional function, in the arena. */

@@ -111,6 +111,7 @@ evc__transaction_take(struct worker *w, evc_engine_result *ret)
 	for (r = tx->first_read; r != NULL; r = r->next)
 		*u++ = (evc_engine_update){ .op = r->op,
 					    .name = r->name,
+					    .by = (double)r->n_bytes,
 					    .value = r->places,
 					    .expected = r->is };
 	for (p = tx->first; p != NULL && ret->code == 0; p = p->next) {
@@ -161,7 +162,9 @@ evc__transaction_read(struct worker *w, struct pending *p,
 	r = arena_take(&w->arena, sizeof *r);
 	if (r == NULL)
 		return false;
-	*r = (struct read_note){ .name = p->at.text, .op = op };
+	*r = (struct read_note){ .name = p->at.text,
+				 .op = op,
+				 .n_bytes = v->size };
 	if (!copy_value(w, &is, &r->is) || !copy_value(w, places, &r->places))
 		return false;
 	*(tx->first_read == NULL ? &tx->first_read : &tx->last_read->next) = r;

@@ -27,23 +27,10 @@ operation_has_patch(const evc_engine_update *u)
 #define PLACE_US   1.5
 #define RANGE_US   0.4
 #define GET_US     0.1
+#define WHOLE_US   6.0
+#define HASH_US    8.0
 #define SET_US     8.0
 #define COMPARE_US 12.5
-
-/* The server answers nobody else meanwhile, and renews no lease. */
-static evc_status
-check_time(const evc_engine_update *u, double us, uint64_t lease_ns)
-{
-	double most = (double)lease_ns / 4e9;
-
-	if (us / 1e6 <= most)
-		return 0;
-	return evc_refuse(-EVC_RESOURCE_EXHAUSTED,
-			  "variable %.60s: one call would hold the server for "
-			  "about %.1f s, and a quarter of the lease, %.2g s, is "
-			  "the most",
-			  u->name, us / 1e6, most);
-}
 
 static double
 value_us(const evc_engine_update *u)
@@ -51,6 +38,8 @@ value_us(const evc_engine_update *u)
 	size_t size = u->value.size;
 	double each = SET_US;
 
+	if (u->op == EVC_VARIABLE_READ_HASHED)
+		return u->by / CHUNK_BYTES * HASH_US;
 	if (u->op == EVC_VARIABLE_COMPARE_SET) {
 		size += u->expected.size;
 		each = COMPARE_US;
@@ -64,6 +53,38 @@ patch_us(const struct patch *p, bool adds)
 	return p->n * (p->kind == PATCH_PLACES ? PLACE_US :
 		       adds		       ? RANGE_US :
 						 GET_US);
+}
+
+double
+evc__operation_us(const evc_engine_update *u)
+{
+	bool adds = u->op == EVC_VARIABLE_VECTOR_ADD;
+	struct patch p;
+
+	if (!operation_has_patch(u))
+		return value_us(u);
+	return evc__patch_read(&u->value, adds, &p) < 0 ? 0 :
+							  patch_us(&p, adds);
+}
+
+evc_status
+evc__server_time(double us, uint64_t lease_ns, const char *of, const char *name)
+{
+	double most = server_most_us(lease_ns);
+
+	if (us <= most)
+		return 0;
+	return evc_refuse(-EVC_RESOURCE_EXHAUSTED,
+			  "%s%.60s would hold the server for about %.1f s, and "
+			  "a quarter of the lease, %.2g s, is the most",
+			  of, name, us / 1e6, most / 1e6);
+}
+
+static evc_status
+check_time(const evc_engine_update *u, uint64_t lease_ns)
+{
+	return evc__server_time(evc__operation_us(u), lease_ns,
+				"one call for variable ", u->name);
 }
 
 /* How many updates a patch is as much work as, at least one. */
@@ -90,12 +111,12 @@ evc__operation_check(const evc_engine_update *u, uint64_t lease_ns,
 				  "variable %s: %g is nothing to add", u->name,
 				  u->by);
 	if (!operation_has_patch(u))
-		return check_time(u, value_us(u), lease_ns);
+		return check_time(u, lease_ns);
 	st = evc__patch_read(&u->value, adds, &p);
 	if (st < 0)
 		return st;
 	*ret_cost = patch_cost(&p);
-	return check_time(u, patch_us(&p, adds), lease_ns);
+	return check_time(u, lease_ns);
 }
 
 evc_value
@@ -121,7 +142,7 @@ put_number(struct redis_args *a, double d)
 
 void
 evc__operation_add(struct redis_args *a, uint64_t seq,
-		   const evc_engine_update *u)
+		   const evc_engine_update *u, uint64_t lease_ns)
 {
 	bool compares = u->op == EVC_VARIABLE_COMPARE_SET;
 	const evc_value *first = compares ? &u->expected : &u->value;
@@ -136,6 +157,10 @@ evc__operation_add(struct redis_args *a, uint64_t seq,
 	}
 	if (u->op == EVC_VARIABLE_ADD)
 		put_number(a, u->by);
+	else if (u->op == EVC_VARIABLE_GET)
+		evc__args_fmt(a, "%.0f",
+			      server_most_us(lease_ns) / WHOLE_US *
+				      CHUNK_BYTES);
 	else
 		evc__args_add(a, first->data, first->size);
 	evc__args_add(a, u->value.data, compares ? u->value.size : 0);
@@ -148,6 +173,14 @@ evc__operation_answer(const redisReply *r, size_t i)
 			       evc__reply_word(r->element[1 + i]) != NULL ?
 		       r->element[1 + i] :
 		       NULL;
+}
+
+bool
+evc__operation_is_late(const redisReply *r, size_t i)
+{
+	const redisReply *mine = evc__operation_answer(r, i);
+
+	return mine != NULL && evc__reply_is(mine, "later");
 }
 
 evc_status
@@ -255,6 +288,13 @@ evc__operation_read(const evc_engine_update *u, const redisReply *r,
 				  "variable %s: there is no element %" PRId64
 				  " in a vector of %" PRId64,
 				  u->name, place, n);
+	if (evc__reply_is(r, "large") && evc__reply_number(r, 1, &n))
+		return evc_refuse(-EVC_RESOURCE_EXHAUSTED,
+				  "variable %.60s has %" PRId64
+				  " bytes: to read all of them at once would "
+				  "hold the server for more than a quarter of "
+				  "the lease",
+				  u->name, n);
 	if (evc__reply_is(r, "broken"))
 		return evc_refuse(-EVC_DATA_LOSS,
 				  "variable %s is damaged: a part of the vector "

@@ -249,8 +249,20 @@ void evc__trouble_over(struct told *told, enum trouble_of of);
 
 /* ---- operation.c: an operation on a variable ---- */
 
-/* Add the arguments of an operation of SCRIPT_VARIABLE from seq on.  u has to
-   stay until the script is sent. */
+#define UPDATE_US 8 /* of a simple operation */
+/* So long one script may hold the server, in microseconds: nobody is answered
+   meanwhile, and no lease is renewed. */
+static inline double
+server_most_us(uint64_t lease_ns)
+{
+	return (double)lease_ns / 4e3;
+}
+/* How long a checked operation holds the server besides UPDATE_US, rather too
+   long; without the time for reading a variable whole, which the script limits. */
+double evc__operation_us(const evc_engine_update *u);
+/* 0, or refused: `of name` would hold the server for too long. */
+evc_status evc__server_time(double us, uint64_t lease_ns, const char *of,
+			    const char *name);
 /* 0, or refused: no operation of the scripts, or one that takes the server a
    quarter of the lease.  *ret_cost: the server's work for the operation, in simple
    operations. */
@@ -258,11 +270,16 @@ evc_status evc__operation_check(const evc_engine_update *u, uint64_t lease_ns,
 				unsigned *ret_cost);
 /* The patch of a checked operation on a vector, as the scripts read it. */
 evc_value evc__operation_patch(const evc_engine_update *u);
+/* Add the arguments of an operation of SCRIPT_VARIABLE from seq on.  u has to
+   stay until the script is sent. */
 void evc__operation_add(struct redis_args *a, uint64_t seq,
-			const evc_engine_update *u);
+			const evc_engine_update *u, uint64_t lease_ns);
 /* The answer to operation i in the answer of SCRIPT_VARIABLE; NULL: there is
    none. */
 const redisReply *evc__operation_answer(const redisReply *r, size_t i);
+/* true: the script read enough before this operation, which has to be sent
+   again. */
+bool evc__operation_is_late(const redisReply *r, size_t i);
 /* Read such an answer: the value stays in r, or in *ret_memory, for sync_free
    (NULL: none). */
 evc_status evc__operation_read(const evc_engine_update *u, const redisReply *r,

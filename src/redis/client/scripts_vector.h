@@ -51,17 +51,20 @@
 	"  if #bytes == math.min(512, n * width - i * 512) then return bytes end " \
 	"end " \
 	/* The value of a variable, in parts, for strings are dear: the server \
-	   looks at each byte of a new one.  nil: chunks are missing. */ \
-	"local function whole_value(get, name) " \
+	   looks at each byte of a new one; and its bytes.  nil: chunks are \
+	   missing; nil and its bytes: a vector of more than `most` (nil: each is \
+	   read). */ \
+	"local function whole_value(get, name, most) " \
 	"  local is = get(name) " \
 	"  local width, n = vector_of(is) " \
-	"  if not width then return {is} end " \
+	"  if not width then return {is}, #is end " \
+	"  if most and n * width > most then return nil, n * width end " \
 	"  local parts = {vector_head(width, n)} " \
 	"  for i = 0, math.ceil(n * width / 512) - 1 do " \
 	"    parts[i + 2] = chunk_of(get, name, i, width, n) " \
 	"    if not parts[i + 2] then return nil end " \
 	"  end " \
-	"  return parts " \
+	"  return parts, n * width " \
 	"end " \
 	"local function set_value(get, set, name, bytes) " \
 	"  local was, n = vector_of(get(name)) " \

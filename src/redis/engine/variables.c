@@ -179,7 +179,7 @@ send_question(struct redis_engine *e, const evc_engine_question *q)
 	evc__args_text(&a, e->lock.g_text);
 	evc__args_text(&a, e->id);
 	evc__args_text(&a, "coord");
-	evc__operation_add(&a, e->questions.seq, &q->update);
+	evc__operation_add(&a, e->questions.seq, &q->update, e->lease_ns);
 	return evc__redis_script(e->client, SCRIPT_VARIABLE, 6, on_answer, e,
 				 &a);
 }

@@ -18,8 +18,7 @@
    busy for a few milliseconds at most. */
 #define DEALS_MOST 512
 #define DEALS_BYTES ((size_t)1 << 20)
-#define DEALS_COST 1024 /* of all (evc__operation_check); a deal with more is
-			   alone */
+#define DEALS_US 8192 /* of all; a deal with more is alone */
 
 /* ---- batches ---- */
 
@@ -97,7 +96,8 @@ evc__node_deals_free(struct event_batch *batch)
 		free_deal(d);
 	}
 	batch->last_deal = NULL;
-	batch->n_deals = batch->cost = 0;
+	batch->n_deals = 0;
+	batch->us = 0;
 	batch->n_bytes = 0;
 }
 
@@ -174,12 +174,12 @@ has_room_for_deal(const struct event_batch *batch, const struct deal *more)
 	return batch->seq == 0 && batch->n_deals < DEALS_MOST &&
 	       batch->frames.n + batch->n_bytes < DEALS_BYTES &&
 	       (batch->deals == NULL ||
-		batch->cost + more->cost <= DEALS_COST);
+		batch->us + more->us <= DEALS_US);
 }
 
 void
 evc__node_tell_deal(struct local_worker *w, const struct frame_result *f,
-		    bool plain, unsigned cost)
+		    bool plain, double us)
 {
 	struct session *s = w->session;
 	struct deal *d = new_deal(w, f);
@@ -190,7 +190,7 @@ evc__node_tell_deal(struct local_worker *w, const struct frame_result *f,
 		return;
 	}
 	d->plain = plain;
-	d->cost = cost;
+	d->us = us;
 	/* A batch of plain frames that was not sent takes the result up. */
 	if (batch == NULL || !has_room_for_deal(batch, d))
 		batch = add_batch(s);
@@ -204,7 +204,7 @@ evc__node_tell_deal(struct local_worker *w, const struct frame_result *f,
 		batch->deals = d;
 	batch->last_deal = d;
 	batch->n_deals++;
-	batch->cost += d->cost;
+	batch->us += d->us;
 	batch->n_bytes += d->frame.n + d->updates.n;
 	w->n_deals++;
 }

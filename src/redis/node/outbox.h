@@ -20,7 +20,8 @@ struct deal {
 	struct bytes updates; /* for each update: op, name and value, as
 				 bytes */
 	struct bytes lengths; /* for each of those words: a size_t */
-	unsigned n_updates, cost; /* cost: their work for the server */
+	unsigned n_updates;
+	double us;       /* the server's time for them */
 	bool succeeded;  /* else there are reads alone */
 	bool plain;      /* the function does not count as a transaction */
 };
@@ -36,8 +37,9 @@ struct event_batch {
 	struct bytes frames;
 	uint64_t at; /* worker and start that the last frames are about */
 	struct deal *deals, *last_deal; /* NULL: the frames are all */
-	unsigned n_deals, cost;
+	unsigned n_deals;
 	size_t n_bytes; /* of the deals */
+	double us;      /* the server's time for them */
 };
 
 /* Loop thread only. */
@@ -58,10 +60,10 @@ struct outbox {
 /* The frames of the last batch, to add a frame about this worker; w NULL: about
    the node.  NULL: no memory, and the session ends. */
 struct bytes *evc__node_tell(struct session *s, const struct local_worker *w);
-/* Append the result of a function with updates, or of a transactional one; cost:
-   of its updates, which were checked. */
+/* Append the result of a function with updates, or of a transactional one; us: the
+   server's time for its updates, which were checked. */
 void evc__node_tell_deal(struct local_worker *w, const struct frame_result *f,
-			 bool plain, unsigned cost);
+			 bool plain, double us);
 /* true: the last batch has such results, and was not sent yet. */
 bool evc__node_deals_wait(const struct session *s);
 bool evc__node_deals_send(struct event_batch *batch, redis_reply_fn *fn);

@@ -240,27 +240,32 @@ fail_result(struct local_worker *w, const evc_engine_result *r, evc_status code,
 }
 
 /* false: the server cannot take the updates, and the function has failed.
-   *ret_cost: the server's work for them. */
+   *ret_us: the server's time for them. */
 static bool
 check_updates(struct local_worker *w, const evc_engine_result *r,
-	      unsigned *ret_cost)
+	      double *ret_us)
 {
+	uint64_t lease_ns = session_lease_ns(w->session), cost = 0;
 	char why[128];
 	struct text t = evc__text_in(why, sizeof why);
-	uint64_t cost = 0;
+	double us = 0;
 	evc_status st;
 	unsigned i, some;
 
 	for (i = 0; i < r->n_updates; i++) {
-		st = evc__operation_check(&r->updates[i],
-					  session_lease_ns(w->session), &some);
+		st = evc__operation_check(&r->updates[i], lease_ns, &some);
+		if (st == 0) {
+			us += UPDATE_US + evc__operation_us(&r->updates[i]);
+			st = evc__server_time(us, lease_ns, "the reads and "
+					      "updates of one function", "");
+		}
 		if (st < 0) {
 			fail_result(w, r, -st, evc_last_error());
 			return false;
 		}
 		cost += some;
 	}
-	*ret_cost = (unsigned)cost;
+	*ret_us = us;
 	if (cost <= TRANSACTION_MOST)
 		return true;
 	evc__text_fmt(&t, "over Redis a transaction has at most %u reads and "
@@ -334,7 +339,7 @@ tell_finished(struct local_worker *w, const evc_engine_result *r)
 	struct frame_result f = { .r = *r };
 	bool fine = r->code == 0 && r->took >= 0, plain;
 	struct value *kept = NULL;
-	unsigned cost;
+	double us;
 
 	w->moved = w->since = ev_now(s->node->ev);
 	if (job == NULL || !session_says(s)) {
@@ -342,7 +347,7 @@ tell_finished(struct local_worker *w, const evc_engine_result *r)
 		sync_free(r->memory);
 		return;
 	}
-	if (!check_updates(w, r, &cost)) {
+	if (!check_updates(w, r, &us)) {
 		evc__node_job_free(job);
 		sync_free(r->memory);
 		return;
@@ -354,7 +359,7 @@ tell_finished(struct local_worker *w, const evc_engine_result *r)
 	if (plain && r->n_updates > 0)
 		evc__node_tell_used(w, r->updates[0].name);
 	if (r->took >= 0 && ((fine && !plain) || r->n_updates > 0))
-		evc__node_tell_deal(w, &f, plain, cost);
+		evc__node_tell_deal(w, &f, plain, us);
 	else
 		say_result(w, &f);
 	evc__node_value_drop(kept);

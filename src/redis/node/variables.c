@@ -23,6 +23,7 @@ struct question {
 					more */
 	uint64_t seq;
 	bool sent;
+	bool alone; /* the reads before it in the script were too large */
 	evc_engine_update update;
 	char name[];
 };
@@ -79,8 +80,9 @@ answer_one(struct question *q, const redisReply *r, unsigned i)
 	void *memory = NULL;
 
 	q->sent = false;
-	/* The question is sent again after the next `up`. */
-	if (r == NULL && w != NULL)
+	/* The question is sent again, after the next `up` or at once. */
+	q->alone = r != NULL && evc__operation_is_late(r, i);
+	if ((r == NULL || q->alone) && w != NULL)
 		return;
 	if (w != NULL)
 		w->question = NULL;
@@ -118,6 +120,7 @@ static size_t
 take_questions(struct session *s, struct questions_sent *ret)
 {
 	unsigned i, n = s->node->n_workers, from = s->ask_from;
+	double us, left = server_most_us(session_lease_ns(s));
 	size_t bytes = 0;
 
 	for (i = 0; i < n && ret->n < ASKED_MOST && bytes < ASKED_BYTES; i++) {
@@ -126,6 +129,14 @@ take_questions(struct session *s, struct questions_sent *ret)
 
 		if (q == NULL || q->sent || w->n_deals > 0)
 			continue;
+		if (q->alone) {
+			ret->at[0] = q;
+			return ret->n = 1;
+		}
+		us = evc__operation_us(&q->update);
+		if (ret->n > 0 && us > left)
+			continue;
+		left -= us;
 		ret->at[ret->n++] = q;
 		bytes += q->update.value.size + q->update.expected.size;
 		s->ask_from = (w->index + 1) % n;
@@ -152,7 +163,8 @@ send_questions(struct session *s, struct questions_sent *all)
 		evc__args_fmt(&a, "%s.%llu.%u", n->name,
 			      (unsigned long long)s->inc,
 			      all->at[i]->worker->index);
-		evc__operation_add(&a, all->at[i]->seq, &all->at[i]->update);
+		evc__operation_add(&a, all->at[i]->seq, &all->at[i]->update,
+				   session_lease_ns(s));
 	}
 	return evc__node_script(s, SCRIPT_VARIABLE, 6, on_answers, all, &a);
 }
