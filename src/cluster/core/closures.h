@@ -107,6 +107,15 @@ closures_any_alone(const struct closures *q)
 	return q->alone_taken != NULL || !list_empty(&q->alone);
 }
 
+/* The closure that runs alone, or is next to do so; NULL: none. */
+static inline struct closure *
+closures_first_alone(const struct closures *q)
+{
+	if (q->alone_taken != NULL || list_empty(&q->alone))
+		return q->alone_taken;
+	return LIST_OF(q->alone.next, struct closure, link);
+}
+
 /* Others wait for its sake. */
 static inline bool
 closures_hold_back(const struct closures *q)

@@ -45,6 +45,11 @@ evc__queue_describe(const evc_cluster *cl, struct text *t)
 	if (cl->q.n_queued > 0)
 		evc__text_fmt(t, "%llu queued",
 			      (unsigned long long)cl->q.n_queued);
+	if (cl->q.n_queued > 0 && closures_hold_back(&cl->q))
+		evc__text_fmt(t, " until %s has run alone, which others have "
+			      "overtaken",
+			      remote_name(REMOTE_OF(
+				      closures_first_alone(&cl->q))));
 	if (cl->q.n_held > 0)
 		evc__text_fmt(t, "%s%llu waiting for inputs or a retry",
 			      cl->q.n_queued > 0 ? ", " : "",

@@ -29,7 +29,8 @@ void evc__worker_info(const struct cluster_worker *w, uint64_t now,
 		      evc_cluster_worker_info *ret);
 /* "count on worker 2 (pid 7) for 3.1 s": a worker that is busy. */
 void evc__run_describe(const evc_cluster_worker_info *i, struct text *t);
-/* "9 queued, 1 waiting for inputs or a retry", or nothing. */
+/* "9 queued until sum has run alone, which others have overtaken, 1 waiting for
+   inputs or a retry", or a part, or nothing. */
 void evc__queue_describe(const evc_cluster *cl, struct text *t);
 /* The oldest function of a worker. */
 void evc__worker_describe(const struct cluster_worker *w, uint64_t now,

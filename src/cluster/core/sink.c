@@ -185,7 +185,8 @@ begin_again(evc_cluster *cl, evc_remote *r, bool conflict)
 		if (cl->q.alone_taken == &r->closure && !cl->q.impatient)
 			/* By the program: others need not wait for that. */
 			r->conflicts = 0;
-		else if (r->conflicts < UINT8_MAX)
+		else if (r->conflicts < CONFLICTS_MOST ||
+			 (cl->turn.alone_expired && r->conflicts < UINT8_MAX))
 			r->conflicts++;
 	}
 	if (conflict && r->conflicts >= CONFLICTS_MOST)

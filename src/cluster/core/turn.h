@@ -51,7 +51,11 @@ struct turn {
 	uint64_t retry_due_ns;   /* loop: time of the first retry */
 	uint64_t retries_seen;   /* loop: count.retries at that look */
 	uint64_t alone_due_ns;   /* lock: the first function that is to run
-				    alone waits no longer for others */
+				    alone waits no longer for others; or the
+				    end of the rest */
+	uint64_t alone_rest_ns;  /* lock: until then no function waits for
+				    another to run alone */
+	bool alone_expired;      /* lock: the first of them has had its time */
 };
 
 /* ---- cluster.c ---- */
