@@ -150,7 +150,8 @@ read_welcome(struct worker_process *p, struct frame_welcome *ret)
 		got = evc__frame_get_welcome(&f, ret);
 	if (got < 0)
 		return evc_refuse(-EVC_FAILED_PRECONDITION,
-				  "evc_worker_main: the coordinator sent %s",
+				  "evc_worker_main: a message of the coordinator "
+				  "cannot be read: %s",
 				  strdupa(evc_last_error()));
 	return 0;
 }

@@ -23,7 +23,7 @@
 
 struct speed;
 
-#define ADDITIONS_MOST 32
+#define ADDITIONS_MOST 256
 
 /* An addition of a plain function, which is noted; `name` is a place in
    additions.names. */
@@ -37,7 +37,7 @@ struct additions {
 	pthread_mutex_t lock;
 	struct addition at[ADDITIONS_MOST];
 	unsigned n;
-	char names[4096];
+	char names[16384];
 	size_t n_names;      /* bytes of `names` in use */
 	uint64_t group;      /* grows when a note comes to none */
 	unsigned unanswered; /* questions that nobody has waited for */

@@ -216,7 +216,8 @@ evc__worker_serve(struct worker_process *p)
 
 		if (got < 0)
 			evc_log(p->coord, EVC_LOG_ERROR, NULL,
-				"the coordinator sent %s", evc_last_error());
+				"a message of the coordinator cannot be read: %s",
+				evc_last_error());
 		if (got <= 0)
 			break;
 		if (f.type == FRAME_LEAVE)
