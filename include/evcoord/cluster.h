@@ -83,11 +83,11 @@ typedef struct evc_cluster_worker_info {
 } evc_cluster_worker_info;
 
 /* Called on the cluster's loop when a worker came, was fenced, went, hangs, or
-   is to leave.  GONE is told once for each UP or STARTING: not again when the
-   worker cannot be started, or leaves, while it is gone.  States that a call
-   itself causes are told in a later turn of the loop, in their order.  Of more
-   than 8 states of a worker that wait, those between an UP and its GONE are
-   left out first, and then a pair of both. */
+   is to leave.  GONE is told once for each life, also for one that was never
+   UP: not again when the worker cannot be started, or leaves, while it is gone.
+   States that a call itself causes are told in a later turn of the loop, in
+   their order.  Of more than 8 states of a worker that wait, those between an
+   UP and its GONE are left out first, and then a pair of both. */
 typedef void evc_cluster_worker_fn(evc_cluster *cluster,
 			   const evc_cluster_worker_info *worker, void *arg);
 
@@ -947,7 +947,8 @@ typedef struct evc_cluster_info {
 	double server_away;      /* seconds since the engine has no connection
 				    to its server; 0: the server is there,
 				    or the engine needs none */
-	uint64_t n_worker_failures; /* n_failures of all workers */
+	uint64_t n_worker_failures; /* n_failures of all workers, also of those
+				       that are gone */
 	uint64_t reserved_[2];
 } evc_cluster_info;
 

@@ -263,7 +263,8 @@ evc__text_ends(struct text *t, const char *s)
 		evc__text_add(t, s);
 		return;
 	}
-	head = whole_characters(s, (room - strlen(gap)) / 2);
+	/* What happened is longer than why, as a rule. */
+	head = whole_characters(s, (room - strlen(gap)) * 2 / 3);
 	tail = evc__end_of(s, room - strlen(gap) - head);
 	memcpy(t->buf + t->len, s, head);
 	t->len += head;

@@ -247,6 +247,32 @@ START_TEST(calls_about_variables_end_with_the_stop)
 }
 END_TEST
 
+/* The cluster is given up before the grace ends, and nobody hears of the function's
+   end: its result is lost, and that is an error. */
+START_TEST(a_function_that_runs_with_a_frozen_server)
+{
+	evc_cluster_config config = { .lease = LEASE, .grace = 60 };
+	char late[4096], report[4096];
+	evc_remote *r;
+
+	rig(_i, &(struct rig_opts){ .own = true });
+	rig_node(1);
+	rig_open(&config);
+	r = SCHEDULE("step", "[sd]", "n", 1000.0);
+	UNTIL(variable("n") == 1);
+	rs_freeze(rg.server);
+	OK(evc_request_stop(on.c, 0, "the test"));
+	IS(close_and_join(T_LIMIT, late, report, sizeof(late)),
+	   EVC_UNAVAILABLE);
+	IS(info_of(r).code, EVC_UNAVAILABLE);
+	HAS(info_of(r).text, "it did not return when it was asked to stop");
+	OK(evc_free(on.c));
+	on.c = NULL;
+	evc_remote_free(r);
+	rs_thaw(rg.server);
+}
+END_TEST
+
 /* So does a node, when its own stop ends its workers. */
 START_TEST(a_node_that_is_stopped)
 {
@@ -307,6 +333,27 @@ is_busy_no_more(redisContext *c)
 	rs_do(rg.server, "CONFIG SET busy-reply-threshold 5000");
 	redisFree(c);
 }
+
+/* It answers later: no function fails for that. */
+START_TEST(functions_wait_for_a_busy_server)
+{
+	const evc_cluster_config config = { .lease = 10 };
+	redisContext *c;
+	evc_remote *r;
+
+	rig(_i, &(struct rig_opts){ .own = true });
+	rig_node(1);
+	rig_open(&config);
+	IS(take_number(SCHEDULE("add", "[ii]", 1, 2)), 3);
+	c = makes_busy();
+	r = SCHEDULE("add", "[ii]", 3, 4);
+	t_sleep(0.3);
+	ck_assert_uint_ne(info_of(r).state, EVC_REMOTE_DONE);
+	is_busy_no_more(c);
+	IS(take_number(r), 7);
+	OK(join());
+}
+END_TEST
 
 START_TEST(a_server_that_is_busy)
 {
@@ -411,7 +458,9 @@ REDIS_ROWS("redis: the end of a cluster", functions,
 	   ROW(waits_with_a_server_that_is_frozen),
 	   ROW(calls_about_variables_end_with_the_stop),
 	   ROW(a_node_that_is_stopped),
-	   ROW(a_server_that_is_busy), ROW(one_that_was_never_there),
+	   ROW(a_server_that_is_busy), ROW(functions_wait_for_a_busy_server),
+	   ROW(a_function_that_runs_with_a_frozen_server),
+	   ROW(one_that_was_never_there),
 	   ROW(one_that_was_always_frozen), ROW(one_that_was_always_busy),
 	   ROW(one_that_froze_before_a_node_came),
 	   ROW(a_namespace_that_is_in_use))

@@ -114,6 +114,64 @@ START_TEST(it_registers_anew)
 }
 END_TEST
 
+static evc_remote *
+runs_transactional(struct hand_node *h)
+{
+	const evc_schedule_opts o = { .flags = EVC_TRANSACTIONAL };
+	evc_remote *r = NULL;
+
+	OK(evc_schedule_pack(on.cl, "add", &o, &r, "[ii]", 1, 2));
+	(void)hn_task(h);
+	return r;
+}
+
+/* The entries of the life before are read first, so that its updates are not made
+   twice: the node has to come once more. */
+START_TEST(it_registers_anew_with_a_transaction)
+{
+	struct hand_node *h;
+	evc_remote *r;
+
+	begin();
+	h = hn_begin(&on.s, "t", "a", 1, LONG_MS);
+	r = runs_transactional(h);
+	hn_register(h, LONG_MS);
+	UNTIL(rs_number(&on.s, "EXISTS {t}:lease:a") == 0);
+	hn_free(h);
+	h = hn_begin(&on.s, "t", "b", 1, LONG_MS);
+	runs_again_on(h, r);
+	end_with(h);
+}
+END_TEST
+
+/* Its updates were made, and the entry that says so was deleted. */
+START_TEST(it_registers_anew_after_lost_updates)
+{
+	struct hand_node *h;
+	evc_remote_info i;
+	evc_remote *r;
+
+	begin();
+	h = hn_begin(&on.s, "t", "a", 1, LONG_MS);
+	r = runs_transactional(h);
+	rs_do(&on.s, "HSET {t}:%llu:seqs a.%llu %b", (unsigned long long)h->g,
+	      (unsigned long long)h->inc, "\x92\xa1" "9\x91\xa2ok", (size_t)7);
+	hn_register(h, LONG_MS);
+	ck_assert_int_eq(evc_remote_fetch(r, T_LIMIT, NULL), EVC_UNAVAILABLE);
+	OK(evc_remote_get(r, &i));
+	ck_assert_uint_eq(i.kind, EVC_FAILED_LOST);
+	HAS(i.text, "its updates may have been made: node a: an entry of node a "
+		    "was lost");
+	ck_assert_int_eq(evc_cluster_join(on.cl, T_LIMIT), EVC_UNAVAILABLE);
+	HAS(evc_last_error(), "an entry of node a was lost");
+	evc_remote_free(r);
+	hn_free(h);
+	evc_cluster_close(on.cl);
+	end_cluster();
+	rs_free(&on.s);
+}
+END_TEST
+
 /* It does not leave: it is fenced. */
 START_TEST(the_cluster_is_closed)
 {
@@ -306,5 +364,6 @@ START_TEST(a_name_is_one_word)
 END_TEST
 
 RS_MAIN("redis/forged", its_lease_is_over, it_sends_garbage, it_registers_anew,
-	the_cluster_is_closed, whatever_pid_it_says, the_loop_is_destroyed,
+	it_registers_anew_with_a_transaction,
+	it_registers_anew_after_lost_updates, the_cluster_is_closed, whatever_pid_it_says, the_loop_is_destroyed,
 	few_descriptors, a_result_that_is_no_value, a_name_is_one_word)

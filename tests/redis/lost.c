@@ -216,6 +216,29 @@ START_TEST(restarted_without_variables_that_functions_read)
 }
 END_TEST
 
+/* The coordinator knows of the first change when it is told of the function, and
+   not at the next renewal of its lock. */
+START_TEST(variables_are_deleted_soon_after_the_first_change)
+{
+	const evc_cluster_config config = { .lease = 5 };
+	evc_schedule_opts txn = { .flags = EVC_TRANSACTIONAL };
+	evc_value v = { NULL, 0 };
+	evc_remote *r;
+
+	rig(_i, &(struct rig_opts){ .own = true });
+	rig_node(1);
+	rig_open(&config);
+	r = SCHEDULE_WITH(&txn, "step", "[sd]", "n", 0.0);
+	OK(code_of(r));
+	/* Behind the coordinator's question for the changes. */
+	IS(evc_variable_get(on.cl, "nothing", &v), -EVC_NOT_FOUND);
+	rs_do(rg.server, "DEL {%s}:var {%s}:count", rg.ns, rg.ns);
+	UNTIL(join() == EVC_UNAVAILABLE);
+	HAS(evc_last_error(), "has fewer changes than it had");
+	evc_remote_free(r);
+}
+END_TEST
+
 /* Nobody is there, from the beginning on: no call waits for ever. */
 START_TEST(never_there)
 {
@@ -959,6 +982,7 @@ REDIS_ROWS("redis: the server is lost", functions,
 	   ROW(F19_testWorkerExecutionAfterPsFailureRaisesExpectedError),
 	   ROW(restarted_without_variables_of_functions),
 	   ROW(restarted_without_variables_that_functions_read),
+	   ROW(variables_are_deleted_soon_after_the_first_change),
 	   ROW(never_there),
 	   ROW(away_for_longer_than_the_grace), ROW(away_is_a_number),
 	   ROW(frozen_for_a_moment),

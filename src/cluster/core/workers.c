@@ -260,8 +260,8 @@ fail_for_deaths(evc_remote *r, const char *why)
 	char text[DEATH_SIZE];
 	struct text t = evc__text_in(text, sizeof text);
 
-	evc__text_fmt(&t, "%u worker%s died while running %s; the last: ",
-		      r->deaths, r->deaths == 1 ? "" : "s", remote_name(r));
+	evc__text_fmt(&t, "%u worker%s died with it; the last: ", r->deaths,
+		      r->deaths == 1 ? "" : "s");
 	evc__text_ends(&t, why);
 	o.text = text;
 	evc__taken_fails(r, &o);
@@ -287,12 +287,13 @@ fail_for_stop(const evc_cluster *cl, evc_remote *r)
 
 /* The worker may have completed the function, and its updates are made then. */
 static void
-fail_for_doubt(evc_remote *r, const char *why)
+fail_for_doubt(const evc_cluster *cl, evc_remote *r, const char *why)
 {
+	/* Without a stop the loss of the cluster is raised, with its reason. */
 	struct outcome o = { .code = EVC_UNAVAILABLE,
 			     .kind = EVC_FAILED_LOST,
-			     .raise = true };
-	char text[TEXT_SIZE];
+			     .raise = cl->stop.begun };
+	char text[DEATH_SIZE];
 	struct text t = evc__text_in(text, sizeof text);
 
 	evc__text_add(&t, "its updates may have been made: ");
@@ -321,10 +322,10 @@ lose_youngest(evc_cluster *cl, struct cluster_worker *w, unsigned how,
 	if (guilty && r->deaths < UINT16_MAX)
 		r->deaths++;
 	if (how == EVC_ENGINE_LOST && (r->flags & REMOTE_TRANSACTIONAL))
-		fail_for_doubt(r, why);
+		fail_for_doubt(cl, r, why);
 	else if (r->flags & REMOTE_ASKED)
 		evc__taken_fails(r, &o);
-	else if (hung && cl->stop.begun)
+	else if ((hung || how == EVC_ENGINE_LOST) && cl->stop.begun)
 		fail_for_stop(cl, r);
 	else if (guilty && r->deaths >= r->deaths_most &&
 		 r->deaths_most < UINT8_MAX)

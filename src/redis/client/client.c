@@ -135,7 +135,7 @@ come_up(struct redis_client *cl)
 	evc__copy(cl->data, sizeof cl->data, cl->links[REDIS_SAY].data);
 	cl->state = CLIENT_UP;
 	cl->was_up = true;
-	cl->told = false;
+	cl->told = cl->no_memory = false;
 	cl->backoff_ns = 0;
 	cl->tries = cl->tries > 0 ? cl->tries - 1 : 0;
 	cl->asked = 0;
@@ -361,6 +361,12 @@ evc__redis_client_reset(struct redis_client *cl, const char *why)
 		return;
 	cl->meant = true;
 	evc__client_lost(cl, "%s", why);
+}
+
+bool
+evc__redis_client_no_memory(const struct redis_client *cl)
+{
+	return cl->no_memory;
 }
 
 bool

@@ -115,6 +115,7 @@ struct redis_client {
 	bool was_up; /* `up` was called, and `down` was not called since */
 	bool told;   /* `down` was called with told_why */
 	bool meant;  /* the owner has asked for new connections */
+	bool no_memory; /* a connection has ended for that, since `up` */
 	bool refused; /* the server has refused the login, and `why` holds its
 			 text */
 	bool away;   /* the log has the loss, with the text `said` */

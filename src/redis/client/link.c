@@ -188,6 +188,7 @@ on_disconnect(const redisAsyncContext *ac, int status)
 	if (l == NULL)
 		return;
 	l->ac = NULL;
+	l->cl->no_memory |= ac->c.err == REDIS_ERR_OOM;
 	evc__client_lost(l->cl, "%s",
 			 why_ended(ac, l->cl->env.address->tls));
 }

@@ -127,7 +127,7 @@
 #define EXT_STORED 0x57 /* type of the extension with a vector's size */
 #define EVENT_BEGUN "begun" /* field of the first entry of ev */
 #define UNANSWERED 32
-/* Reads and updates of a transaction: the server needs 4 to 8 us for each, and
+/* Reads and updates of a transaction: the server needs 3 to 8 us for each, and
    answers nobody meanwhile. */
 #define TRANSACTION_MOST 4096
 /* So many elements of a vector are as much work as an update. */

@@ -165,6 +165,8 @@ void evc__redis_client_reset(struct redis_client *cl, const char *why);
 void evc__redis_client_patience(struct redis_client *cl, double seconds);
 /* cl NULL: false. */
 bool evc__redis_client_is_up(const struct redis_client *cl);
+/* Within a `down`: this process had no memory for a message. */
+bool evc__redis_client_no_memory(const struct redis_client *cl);
 /* Within an `up` that is not `same`: how the server has changed. */
 const char *evc__redis_client_anew(const struct redis_client *cl);
 /* Bytes that wait to be written on a connection. */
@@ -250,7 +252,7 @@ void evc__trouble_over(struct told *told, enum trouble_of of);
 /* ---- operation.c: an operation on a variable ---- */
 
 #define UPDATE_US 8 /* of a simple operation */
-/* So long one script may hold the server, in microseconds: nobody is answered
+/* So long a script may hold the server, in microseconds: nobody is answered
    meanwhile, and no lease is renewed. */
 static inline double
 server_most_us(uint64_t lease_ns)
@@ -277,7 +279,7 @@ void evc__operation_add(struct redis_args *a, uint64_t seq,
 /* The answer to operation i in the answer of SCRIPT_VARIABLE; NULL: there is
    none. */
 const redisReply *evc__operation_answer(const redisReply *r, size_t i);
-/* true: the script read enough before this operation, which has to be sent
+/* true: the script has read enough before this operation; send the operation
    again. */
 bool evc__operation_is_late(const redisReply *r, size_t i);
 /* Read such an answer: the value stays in r, or in *ret_memory, for sync_free

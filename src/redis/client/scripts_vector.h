@@ -53,12 +53,15 @@
 	/* The value of a variable, in parts, for strings are dear: the server \
 	   looks at each byte of a new one; and its bytes.  nil: chunks are \
 	   missing; nil and its bytes: a vector of more than `most` (nil: each is \
-	   read). */ \
+	   read).  A size without the last chunk is no size. */ \
 	"local function whole_value(get, name, most) " \
 	"  local is = get(name) " \
 	"  local width, n = vector_of(is) " \
 	"  if not width then return {is}, #is end " \
-	"  if most and n * width > most then return nil, n * width end " \
+	"  if most and n * width > most then " \
+	"    return nil, chunk_of(get, name, math.ceil(n * width / 512) - 1, " \
+	"      width, n) and n * width " \
+	"  end " \
 	"  local parts = {vector_head(width, n)} " \
 	"  for i = 0, math.ceil(n * width / 512) - 1 do " \
 	"    parts[i + 2] = chunk_of(get, name, i, width, n) " \

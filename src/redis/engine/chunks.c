@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Chunks: entries on their way into the stream of a node.  A chunk is kept
- * until Redis has answered that the entry is there.  If Redis refuses the entry
- * (no memory, no right), its functions fail with that text; its cancels and
- * kills are sent again, with a new number, until the entry is there.
+ * Chunks: entries on their way into the stream of a node.  A chunk is kept until
+ * Redis has answered that the entry is there.  If Redis refuses the entry (no
+ * memory, no right), its functions fail with that text.  Its cancels and kills,
+ * and all of it when Redis is busy, are sent again until the entry is there.
  * Called by: turn.c, feed.c, nodes.c, lock.c, restart.c.
  * Locks: none; loop thread only.
  */
@@ -275,7 +275,8 @@ on_chunk(const redisReply *r, void *arg)
 				      "stream");
 		return;
 	}
-	if (c->control || c->again || c->first != 0) {
+	if (c->control || c->again || c->first != 0 ||
+	    evc__reply_status(r) == -EVC_UNAVAILABLE) {
 		c->waits = true;
 		c->failed = !c->again;
 		s->untold = true;

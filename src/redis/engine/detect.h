@@ -7,6 +7,7 @@
 
 #include "redis/client/redis.h"
 
+#define ID_SIZE 48       /* of the id of a stream's entry */
 #define WATCHED_MOST 256 /* processes: each of them takes a descriptor */
 
 struct redis_engine; /* is the evc_engine */
@@ -35,7 +36,10 @@ struct detection {
 	unsigned n_watched;  /* processes with a pidfd */
 	char boot_id[64];    /* of this machine; "": not known */
 	uint64_t pid_namespace; /* of this process; 0: not known */
-	bool asking_end; /* an answer whether all entries were read is to come */
+	bool asking_end; /* an answer with `end` is to come */
+	char end[ID_SIZE]; /* of an entry behind all others at end_ns, in
+			      generation end_g; "": none */
+	uint64_t end_g, end_ns;
 	char lost_of[NODE_NAME_SIZE]; /* node with a lost entry, for the end of
 					 the cluster; "": none */
 };

@@ -238,6 +238,7 @@ on_events(const redisReply *r, void *arg)
 			    e->reader.n_untrimmed_bytes - before);
 		evc__redis_tell(e);
 		look_at_marks(e);
+		evc__redis_look_at_end(e);
 		if (e->reader.n_untrimmed >= TRIM_EACH ||
 		    e->reader.n_untrimmed_bytes >= TRIM_BYTES)
 			evc__redis_trim(e);
@@ -270,19 +271,6 @@ evc__redis_read(struct redis_engine *e)
 	e->reader.reading_g = e->lock.g;
 	e->reader.reading =
 		evc__redis_send(e->client, REDIS_LISTEN, on_events, e, &a);
-}
-
-void
-evc__redis_begun(struct redis_engine *e)
-{
-	struct redis_args a = { 0 };
-
-	evc__args_text(&a, "XADD");
-	evc__redis_own_key(e, &a, "ev");
-	evc__args_text(&a, "*");
-	evc__args_text(&a, EVENT_BEGUN);
-	evc__args_text(&a, "");
-	evc__redis_send(e->client, REDIS_SAY, NULL, NULL, &a);
 }
 
 void

@@ -52,8 +52,6 @@ struct event_reader {
 
 /* Wait for the next entries. */
 void evc__redis_read(struct redis_engine *e);
-/* Write an empty entry: the first, which creates the stream, or the last. */
-void evc__redis_begun(struct redis_engine *e);
 /* Delete the entries that were read. */
 void evc__redis_trim(struct redis_engine *e);
 
@@ -61,12 +59,17 @@ void evc__redis_trim(struct redis_engine *e);
 
 /* Note the number of an entry.  false: the entry has come before. */
 bool evc__session_sees(struct node_session *s, uint64_t seq);
+/* Is there a transactional function, with updates that are perhaps made by
+   now? */
+bool evc__session_may_have_changed(const struct node_session *s);
 /* Is an entry missing, perhaps with updates of functions that would run again? */
 bool evc__session_lost_changes(const struct node_session *s);
 /* Look whether entries before are missing. */
 void evc__session_gaps(struct node_session *s);
 /* A renewal of the session's lease was seen, and has left `beat`. */
 void evc__session_has(struct node_session *s, const char *beat);
+/* Entries were read: fence the sessions of which some are missing. */
+void evc__redis_look_at_end(struct redis_engine *e);
 
 /* ---- hear.c ---- */
 

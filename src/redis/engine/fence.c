@@ -20,46 +20,6 @@
  * long by the time between two questions at most.
  */
 
-/* ---- ids ---- */
-
-static bool
-parse_number(const char **at, uint64_t *ret)
-{
-	char *end;
-
-	/* strtoull would skip blanks and signs. */
-	if (**at < '0' || **at > '9')
-		return false;
-	errno = 0;
-	*ret = strtoull(*at, &end, 10);
-	*at = end;
-	return errno == 0;
-}
-
-static bool
-parse_id(const char *id, uint64_t *ret_ms, uint64_t *ret_n)
-{
-	return parse_number(&id, ret_ms) && *id++ == '-' &&
-	       parse_number(&id, ret_n) && *id == '\0';
-}
-
-bool
-evc__id_is(const char *text)
-{
-	uint64_t ms, n;
-
-	return parse_id(text, &ms, &n);
-}
-
-bool
-evc__id_is_upto(const char *a, const char *b)
-{
-	uint64_t a_ms, a_n, b_ms, b_n;
-
-	return parse_id(a, &a_ms, &a_n) && parse_id(b, &b_ms, &b_n) &&
-	       (a_ms < b_ms || (a_ms == b_ms && a_n <= b_n));
-}
-
 /* ---- the end ---- */
 
 void

@@ -280,6 +280,8 @@ hear_one(struct node_session *s, const struct frame *f)
 		hear_stack(s, f);
 		break;
 	case FRAME_VARIABLE:
+		/* From now on a loss counts: how many changes are there? */
+		redis_doubt_lock(e);
 		e->lock.variables_used = true;
 		break;
 	case FRAME_LEFT:

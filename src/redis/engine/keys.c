@@ -1,16 +1,56 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Names of keys, and the deletion of keys.  A deletion may be lost with the
- * connection, so the command is sent again on the next connection until there
- * is an answer.  A deletion may come late, and twice, and does no harm: no such
- * key is ever made again, because its name has the number of a generation, of a
- * session, or of a value that was forgotten.
+ * Ids of entries, names of keys, an entry that says nothing, and the deletion of
+ * keys.  A deletion may be lost with the connection, so the command is sent again
+ * on the next connection until there is an answer.  A deletion may come late, and
+ * twice, and does no harm: no such key is ever made again, because the name has
+ * the number of a generation, of a session, or of a value already forgotten.
  * Called by: all files of the engine.
  * Locks: none; loop thread only.
  */
 #include "redis/engine/engine.h"
 
 #include <inttypes.h>
+
+/* ---- ids ---- */
+
+static bool
+parse_number(const char **at, uint64_t *ret)
+{
+	char *end;
+
+	/* strtoull would skip blanks and signs. */
+	if (**at < '0' || **at > '9')
+		return false;
+	errno = 0;
+	*ret = strtoull(*at, &end, 10);
+	*at = end;
+	return errno == 0;
+}
+
+static bool
+parse_id(const char *id, uint64_t *ret_ms, uint64_t *ret_n)
+{
+	return parse_number(&id, ret_ms) && *id++ == '-' &&
+	       parse_number(&id, ret_n) && *id == '\0';
+}
+
+bool
+evc__id_is(const char *text)
+{
+	uint64_t ms, n;
+
+	return parse_id(text, &ms, &n);
+}
+
+bool
+evc__id_is_upto(const char *a, const char *b)
+{
+	uint64_t a_ms, a_n, b_ms, b_n;
+
+	return parse_id(a, &a_ms, &a_n) && parse_id(b, &b_ms, &b_n) &&
+	       (a_ms < b_ms || (a_ms == b_ms && a_n <= b_n));
+}
 
 /* ---- names ---- */
 
@@ -133,4 +173,17 @@ evc__unlinks_free(struct redis_engine *e)
 	while (!list_empty(&e->values.unlinking))
 		free_unlinking(LIST_OF(e->values.unlinking.next,
 				       struct unlinking, link));
+}
+
+bool
+evc__redis_begun(struct redis_engine *e, redis_reply_fn *fn)
+{
+	struct redis_args a = { 0 };
+
+	evc__args_text(&a, "XADD");
+	evc__redis_own_key(e, &a, "ev");
+	evc__args_text(&a, "*");
+	evc__args_text(&a, EVENT_BEGUN);
+	evc__args_text(&a, "");
+	return evc__redis_send(e->client, REDIS_SAY, fn, e, &a);
 }

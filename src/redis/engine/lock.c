@@ -66,7 +66,7 @@ begin_generation(struct redis_engine *e, int64_t g)
 	evc__copy(e->reader.last, sizeof e->reader.last, "0-0");
 	/* The key is there, so that its life can be limited.  A node may have
 	   registered by now, so nothing is trimmed. */
-	evc__redis_begun(e);
+	evc__redis_begun(e, NULL);
 	evc__redis_keys_refresh(e);
 	evc__redis_state_write(e);
 	evc_log(e->scope, EVC_LOG_INFO, NULL,

@@ -40,9 +40,8 @@ lacks(const struct node_session *s, uint64_t n)
 	return s->seen - n < 64 && (~s->seen_bits & all) >> (s->seen - n) != 0;
 }
 
-/* Is there a function with updates, perhaps made by now? */
-static bool
-may_have_changed(const struct node_session *s)
+bool
+evc__session_may_have_changed(const struct node_session *s)
 {
 	struct remote_worker *w;
 	unsigned i, k;
@@ -57,7 +56,7 @@ may_have_changed(const struct node_session *s)
 bool
 evc__session_lost_changes(const struct node_session *s)
 {
-	return lacks(s, s->sent) && may_have_changed(s);
+	return lacks(s, s->sent) && evc__session_may_have_changed(s);
 }
 
 static const char lost[] = "an entry of it was lost";
@@ -72,23 +71,57 @@ evc__session_gaps(struct node_session *s)
 
 /* ---- the last entry ---- */
 
-/* No entries stand behind the last read entry: entries on the server before are
-   gone. */
+/* An entry of the coordinator's own comes behind all entries on the server at that
+   time.  When the reader has passed the own entry, missing entries are gone. */
+void
+evc__redis_look_at_end(struct redis_engine *e)
+{
+	struct node_session *s, *tmp;
+
+	if (e->detect.end[0] == '\0' || e->lock.phase != PHASE_LIVE ||
+	    !evc__id_is_upto(e->detect.end, e->reader.last))
+		return;
+	e->detect.end[0] = '\0';
+	EACH_SESSION(s, tmp, e) {
+		if (s->g == e->detect.end_g && lacks(s, s->had))
+			evc__session_fence(s, lost);
+	}
+}
+
 static void
 on_end(const redisReply *r, void *arg)
 {
 	struct redis_engine *e = arg;
-	struct node_session *s, *tmp;
 
 	e->detect.asking_end = false;
-	if (r == NULL || r->type != REDIS_REPLY_NIL ||
-	    e->lock.phase != PHASE_LIVE)
+	if (r == NULL || r->type != REDIS_REPLY_STRING ||
+	    e->lock.g != e->detect.end_g || !evc__id_is(r->str))
 		return;
-	/* All renewals known by now came before, on this connection. */
-	EACH_SESSION(s, tmp, e) {
-		if (s->g == e->lock.g && lacks(s, s->has))
-			evc__session_fence(s, lost);
-	}
+	evc__copy(e->detect.end, sizeof e->detect.end, r->str);
+	evc__redis_look_at_end(e);
+}
+
+/* The end of the entries is not known yet, and may itself be lost. */
+static bool
+waits_for_end(const struct redis_engine *e)
+{
+	return e->detect.asking_end ||
+	       (e->detect.end[0] != '\0' &&
+		sync_mono() - e->detect.end_ns < e->lease_ns);
+}
+
+static void
+ask_for_end(struct redis_engine *e)
+{
+	struct node_session *s, *tmp;
+
+	/* All known renewals came before. */
+	EACH_SESSION(s, tmp, e)
+		s->had = s->has;
+	e->detect.end[0] = '\0';
+	e->detect.end_g = e->lock.g;
+	e->detect.end_ns = sync_mono();
+	e->detect.asking_end = evc__redis_begun(e, on_end);
 }
 
 /* Entries come on another connection than renewals: an entry is late if the next
@@ -96,20 +129,10 @@ on_end(const redisReply *r, void *arg)
 void
 evc__session_has(struct node_session *s, const char *beat)
 {
-	struct redis_engine *e = s->e;
 	const char *space = strchr(beat, ' ');
-	struct redis_args a = { 0 };
 
 	if (!lacks(s, s->has))
 		s->has = space != NULL ? strtoull(space + 1, NULL, 10) : 0;
-	else if (!e->detect.asking_end && e->lock.phase == PHASE_LIVE) {
-		evc__args_text(&a, "XREAD");
-		evc__args_text(&a, "COUNT");
-		evc__args_text(&a, "1");
-		evc__args_text(&a, "STREAMS");
-		evc__redis_own_key(e, &a, "ev");
-		evc__args_text(&a, e->reader.last);
-		e->detect.asking_end = evc__redis_send(e->client, REDIS_SAY,
-						       on_end, e, &a);
-	}
+	else if (!waits_for_end(s->e) && s->e->lock.phase == PHASE_LIVE)
+		ask_for_end(s->e);
 }

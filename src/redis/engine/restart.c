@@ -38,7 +38,7 @@ delete_generation(struct redis_engine *e)
 
 	/* This entry answers the question for further ones. */
 	if (e->reader.reading)
-		evc__redis_begun(e);
+		evc__redis_begun(e, NULL);
 	evc__args_text(&a, "UNLINK");
 	(void)evc__redis_last_keys(e, &a);
 	EACH_SESSION(s, tmp, e) {

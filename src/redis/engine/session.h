@@ -15,7 +15,6 @@
 					      node */
 #define PLACES_MOST 100000 /* workers of all nodes together */
 #define NODES_HELD 100     /* nodes that reports name as members */
-#define ID_SIZE 48         /* of the id of a stream's entry */
 
 /* Frames in one entry of a node's stream, until Redis has answered that the
    entry is there.  Loop thread only. */
@@ -79,6 +78,7 @@ struct node_session {
 	char beat[48];      /* the last renewal seen: its number, a blank, and
 			       the number up to which the server has entries */
 	uint64_t has;       /* this number, of a renewal before; 0: none */
+	uint64_t had;       /* `has` when detection.end was asked for */
 	uint64_t beat_ns;   /* time at which that renewal was seen first */
 	bool left_told;     /* the node was asked to leave */
 	uint64_t kill_ns;   /* time of the oldest kill in `control`; 0: none */
@@ -197,6 +197,8 @@ void evc__session_begin(struct redis_engine *e, const char *name, uint64_t inc,
 			const unsigned char *frames, size_t n);
 /* Ask the node to leave; without memory for that the session is fenced. */
 void evc__session_tell_to_leave(struct node_session *s);
+/* The cluster is lost, and the namespace is still its own: no session goes on. */
+void evc__redis_end_leases(struct redis_engine *e);
 /* End the session and its workers: nothing of the node runs. */
 void evc__session_over(struct node_session *s, const char *why, unsigned how);
 /* Take all nodes out of the scope's members. */

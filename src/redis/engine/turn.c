@@ -109,11 +109,13 @@ on_tick(struct ev_loop *ev, struct ev_timer *timer, int events)
 static void
 lose_for_entry(struct redis_engine *e)
 {
-	if (e->detect.lost_of[0] != '\0' &&
-	    (e->lock.phase == PHASE_LIVE || e->lock.phase == PHASE_RESTART))
-		evc__redis_lose(e, false,
-				"an entry of node %s was lost, with updates of "
-				"transactional functions", e->detect.lost_of);
+	if (e->detect.lost_of[0] == '\0' ||
+	    (e->lock.phase != PHASE_LIVE && e->lock.phase != PHASE_RESTART))
+		return;
+	evc__redis_end_leases(e);
+	evc__redis_lose(e, false,
+			"an entry of node %s was lost, or the number of its "
+			"last updates, which were made", e->detect.lost_of);
 }
 
 static void

@@ -15,6 +15,11 @@ struct value_keys {
 
 /* ---- keys.c ---- */
 
+/* Write an empty entry into ev: the first, which creates the stream, or an entry
+   behind all others.  fn (NULL: nobody) gets the id, with e.  false: there is no
+   connection. */
+bool evc__redis_begun(struct redis_engine *e, redis_reply_fn *fn);
+
 /* Keys of this generation: a key of the engine, the stream to a node, a value,
    the number of a node's last renewal. */
 void evc__redis_own_key(struct redis_engine *e, struct redis_args *a,

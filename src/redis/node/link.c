@@ -238,13 +238,15 @@ evc__node_down(struct redis_client *cl, const char *why, void *arg)
 	struct node *n = arg;
 	struct session *s = n->session;
 
-	(void)cl;
 	(void)why; /* the log has the text */
 	if (s == NULL || s->state == SESSION_OVER)
 		return;
 	s->linked = false;
 	evc__node_send_lost(s);
-	if (s->state == SESSION_JOINING)
+	/* The same message would come again and again. */
+	if (evc__redis_client_no_memory(cl))
+		evc__node_no_memory(s);
+	else if (s->state == SESSION_JOINING)
 		evc__node_end(s, "was not registered before its connection "
 				 "was lost");
 }

@@ -356,7 +356,7 @@ tell_finished(struct local_worker *w, const evc_engine_result *r)
 		kept = evc__node_value_keep(s, job->task.id, &f.r);
 	f.kept = kept != NULL;
 	plain = (job->task.flags & EVC_TRANSACTIONAL) == 0;
-	if (plain && r->n_updates > 0)
+	if (r->n_updates > 0)
 		evc__node_tell_used(w, r->updates[0].name);
 	if (r->took >= 0 && ((fine && !plain) || r->n_updates > 0))
 		evc__node_tell_deal(w, &f, plain, us);
