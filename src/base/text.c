@@ -263,8 +263,7 @@ evc__text_ends(struct text *t, const char *s)
 		evc__text_add(t, s);
 		return;
 	}
-	/* What happened is longer than why, as a rule. */
-	head = whole_characters(s, (room - strlen(gap)) * 2 / 3);
+	head = whole_characters(s, (room - strlen(gap)) / 2);
 	tail = evc__end_of(s, room - strlen(gap) - head);
 	memcpy(t->buf + t->len, s, head);
 	t->len += head;

@@ -81,7 +81,8 @@ START_TEST(one_that_always_does_is_given_up)
 	ck_assert_int_eq(evc_remote_fetch(r, 60, NULL), EVC_ABORTED);
 	OK(evc_remote_get(r, &info));
 	ck_assert_uint_eq(info.deaths, 2);
-	HAS(info.text, "leave");
+	HAS(info.text, "2 deaths; the last: worker 0 (pid ");
+	HAS(info.text, "ended with exit status 1");
 	evc_remote_free(r);
 	ck_assert_int_eq(evc_cluster_join(cl, 60), EVC_ABORTED);
 	end(c, cl);

@@ -190,10 +190,10 @@ START_TEST(last_words)
 	/* The function's error has them, too. */
 	n = evc_remote_text(r, all, sizeof(all));
 	ck_assert_uint_gt(n, 4000);
-	HAS(all, "1 worker died with it; the last: ");
+	HAS(all, "1 death; the last: ");
 	HAS(all, "line 990 of");
 	ck_assert_str_eq(all + n - strlen(END), END);
-	HAS(info_of(r).text, "1 worker died with it");
+	HAS(info_of(r).text, "1 death");
 	HAS(info_of(r).text, END);
 	evc_remote_free(r);
 	IS(join(), EVC_ABORTED);

@@ -689,6 +689,40 @@ START_TEST(nor_does_one_that_cannot_be_alone)
 }
 END_TEST
 
+/* Another step begins when the last one has ended. */
+static bool
+a_step_waits(evc_remote **step)
+{
+	char text[4000];
+
+	if (*step == NULL || info_of(*step).state == EVC_REMOTE_DONE) {
+		evc_remote_free(*step);
+		*step = SCHEDULE_WITH(&whole, "step", "[s]", "x");
+	}
+	own_report(evc_cluster_scope(on.cl), text, sizeof(text));
+	return strstr(text, "1 queued until overtaken has run alone, which "
+			    "others have overtaken") != NULL;
+}
+
+/* It is overtaken whenever others run, and they wait for it again and again. */
+START_TEST(a_report_says_for_whom_others_wait)
+{
+	evc_remote *r, *step = NULL;
+
+	begin(_i, 2);
+	runs_begin();
+	r = SCHEDULE_WITH(&whole, "overtaken", "[ssi]", "x", runs, 1000);
+	UNTIL(a_step_waits(&step));
+	evc_remote_cancel(r);
+	IS(code_of(r), EVC_CANCELLED);
+	OK(code_of(step));
+	evc_remote_free(r);
+	evc_remote_free(step);
+	join();
+	runs_end();
+}
+END_TEST
+
 /* Here it is the program that overtakes, and goes on until another function has
    had its turn. */
 START_TEST(nobody_waits_for_what_the_program_does)
@@ -959,6 +993,7 @@ CONFORMANCE_MAIN("transactions", functions,
 		 ROW(after_eight_times_it_runs_alone),
 		 ROW(nobody_waits_for_ever),
 		 ROW(nor_does_one_that_cannot_be_alone),
+		 ROW(a_report_says_for_whom_others_wait),
 		 ROW(nobody_waits_for_what_the_program_does),
 		 ROW(it_can_be_cancelled), ROW(the_stop_finds_it),
 		 ROW(a_loose_read_is_not_checked),

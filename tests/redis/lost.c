@@ -239,6 +239,20 @@ START_TEST(variables_are_deleted_soon_after_the_first_change)
 }
 END_TEST
 
+/* They are counted anew, and soon there are more than before. */
+START_TEST(the_counts_of_changes_are_deleted)
+{
+	rig(_i, &(struct rig_opts){ .own = true });
+	rig_node(1);
+	rig_open(NULL);
+	OK(evc_variable_add(on.cl, "n", 1, NULL));
+	rs_do(rg.server, "DEL {%s}:count", rg.ns);
+	rs_do(rg.server, "HINCRBY {%s}:count changes 1000", rg.ns);
+	UNTIL(join() == EVC_UNAVAILABLE);
+	HAS(evc_last_error(), "has fewer counts of changes than it had");
+}
+END_TEST
+
 /* Nobody is there, from the beginning on: no call waits for ever. */
 START_TEST(never_there)
 {
@@ -983,6 +997,7 @@ REDIS_ROWS("redis: the server is lost", functions,
 	   ROW(restarted_without_variables_of_functions),
 	   ROW(restarted_without_variables_that_functions_read),
 	   ROW(variables_are_deleted_soon_after_the_first_change),
+	   ROW(the_counts_of_changes_are_deleted),
 	   ROW(never_there),
 	   ROW(away_for_longer_than_the_grace), ROW(away_is_a_number),
 	   ROW(frozen_for_a_moment),

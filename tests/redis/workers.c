@@ -5,6 +5,8 @@
  */
 #include "rows.h"
 
+#include <sys/resource.h>
+
 START_TEST(workers_of_two_nodes)
 {
 	evc_cluster_worker_info w;
@@ -770,6 +772,53 @@ START_TEST(a_vector_that_takes_too_long_is_read_by_ranges)
 }
 END_TEST
 
+/* ---- a node without memory ---- */
+
+static void
+limit_memory(pid_t pid, size_t more)
+{
+	char path[64], line[256];
+	unsigned long kib = 0;
+	struct rlimit limit;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	f = fopen(path, "r");
+	ck_assert_ptr_nonnull(f);
+	while (fgets(line, sizeof(line), f) != NULL)
+		if (strncmp(line, "VmSize:", 7) == 0)
+			kib = strtoul(line + 7, NULL, 10);
+	fclose(f);
+	ck_assert_uint_gt(kib, 0);
+	limit.rlim_cur = limit.rlim_max = kib * 1024 + more;
+	OK(prlimit(pid, RLIMIT_AS, &limit, NULL));
+}
+
+/* It has memory for the result, and not for its way to the server: the function
+   ends, as with a worker that dies of it. */
+START_TEST(a_node_has_no_memory_for_a_result)
+{
+	evc_remote *r;
+
+	/* These end a process that has no memory. */
+	if (t_under_asan() || t_under_tsan())
+		return;
+	rig(_i, NULL);
+	rig_node(1);
+	rig_open(NULL);
+	IS(take_number(SCHEDULE("add", "[ii]", 1, 2)), 3);
+	limit_memory(node_of(0), 200000000);
+	r = SCHEDULE("big", "[ii]", 60000000, 1);
+	IS(code_of(r), EVC_ABORTED);
+	HAS(info_of(r).text, "3 deaths");
+	HAS(info_of(r).text, "registered anew before the end of its lease");
+	evc_remote_free(r);
+	IS(join(), EVC_ABORTED);
+	IS(take_number(SCHEDULE("add", "[ii]", 1, 2)), 3);
+	OK(join());
+}
+END_TEST
+
 static const evc_function functions[] = {
 	ROW_FUNCTIONS, { .name = "token", .fn = fn_token },
 	{ .name = "add here and there", .fn = fn_add_here_and_there },
@@ -788,6 +837,7 @@ REDIS_ROWS("redis: workers", functions, ROW(workers_of_two_nodes),
 	   ROW(large_values_travel_between_nodes),
 	   ROW(a_call_that_takes_too_long_is_refused),
 	   ROW(a_vector_that_takes_too_long_is_read_by_ranges),
+	   ROW(a_node_has_no_memory_for_a_result),
 	   ROW(large_values_outlive_their_node), ROW(two_hundred_workers),
 	   ROW(old_nodes_get_what_they_have), ROW(a_new_node_runs_what_waits),
 	   ROW(values_are_used_where_they_can_be_built),

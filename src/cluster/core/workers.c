@@ -260,7 +260,8 @@ fail_for_deaths(evc_remote *r, const char *why)
 	char text[DEATH_SIZE];
 	struct text t = evc__text_in(text, sizeof text);
 
-	evc__text_fmt(&t, "%u worker%s died with it; the last: ", r->deaths,
+	/* Few words: a text that is cut has to say how the worker ended. */
+	evc__text_fmt(&t, "%u death%s; the last: ", r->deaths,
 		      r->deaths == 1 ? "" : "s");
 	evc__text_ends(&t, why);
 	o.text = text;
@@ -325,7 +326,8 @@ lose_youngest(evc_cluster *cl, struct cluster_worker *w, unsigned how,
 		fail_for_doubt(cl, r, why);
 	else if (r->flags & REMOTE_ASKED)
 		evc__taken_fails(r, &o);
-	else if ((hung || how == EVC_ENGINE_LOST) && cl->stop.begun)
+	else if (cl->stop.begun &&
+		 (hung || (how == EVC_ENGINE_LOST && !cl->loop.gone)))
 		fail_for_stop(cl, r);
 	else if (guilty && r->deaths >= r->deaths_most &&
 		 r->deaths_most < UINT8_MAX)

@@ -13,7 +13,9 @@
  *     {NS}:var            hash    name -> MessagePack bytes; of a vector its
  *                                 size, and its numbers in chunks (below)
  *     {NS}:count          hash    finished; changes: of variables; names:
- *                                 "C N", N variables after change C
+ *                                 "C N", N variables after change C; whole:
+ *                                 since a generation began, nobody has deleted
+ *                                 the key
  *     {NS}:pre            hash    while a snapshot is read: "" -> its mark
  *                                 "G N", and name -> bytes of each variable
  *                                 changed since, at the mark (none: there was
@@ -125,7 +127,7 @@
 #define BLOCK_MS(lease_ms) ((lease_ms) < 5000 ? (lease_ms) : 5000)
 #define CHUNK_BYTES 512
 #define EXT_STORED 0x57 /* type of the extension with a vector's size */
-#define EVENT_BEGUN "begun" /* field of the first entry of ev */
+#define EVENT_BEGUN "begun" /* field of the coordinator's own entries of ev */
 #define UNANSWERED 32
 /* Reads and updates of a transaction: the server needs 3 to 8 us for each, and
    answers nobody meanwhile. */

@@ -38,6 +38,9 @@ const struct redis_script_text evc__scripts[SCRIPTS] = {
 	"  if bad then return bad end "
 	"  bad, two = counts(KEYS[4]) "
 	"  if bad then return bad end "
+	/* The counts were deleted in this cluster's life, and have grown anew. */
+	"  if ARGV[5] == '' and not again and not call('HGET', KEYS[4], 'whole') "
+	"  then two[2] = '0' end "
 	"end "
 	"if not again then "
 	"  old = string.format('%.0f', math.max(whole(old), tonumber(ARGV[4])) + 1) "
@@ -51,6 +54,7 @@ const struct redis_script_text evc__scripts[SCRIPTS] = {
 	"if first and call('TYPE', KEYS[5]).ok == 'hash' then "
 	"  count(KEYS[4], KEYS[5], 0) "
 	"elseif first then call('HDEL', KEYS[4], 'names') end "
+	"if not again then call('HSET', KEYS[4], 'whole', '') end "
 	"return {'ok', old, two[2]} ", SCRIPT_HEAD_WHOLE },
 [SCRIPT_LOCK] = { "lock",
 	"local bad = all_right({'string', 'string', 'hash'}) "
@@ -68,12 +72,15 @@ const struct redis_script_text evc__scripts[SCRIPTS] = {
 	"local bad, two = counts(KEYS[3]) "
 	"if bad then return bad end "
 	"call('PEXPIRE', KEYS[1], ARGV[3]) "
-	"local gone = are_gone(KEYS[3], KEYS[4]) "
+	"local gone = not call('HGET', KEYS[3], 'whole') and 'counts' "
+	"  or are_gone(KEYS[3], KEYS[4]) and 'variables' or '' "
 	/* No program of this cluster has used a variable. */
-	"if gone and two[2] == ARGV[4] then "
-	"  gone = call('HDEL', KEYS[3], 'names') == 0 "
+	"if gone ~= '' and two[2] == ARGV[4] then "
+	"  call('HDEL', KEYS[3], 'names') "
+	"  call('HSET', KEYS[3], 'whole', '') "
+	"  gone = '' "
 	"end "
-	"return {'ok', two[2], gone and 'gone' or ''} ", SCRIPT_HEAD_WHOLE },
+	"return {'ok', two[2], gone} ", SCRIPT_HEAD_WHOLE },
 [SCRIPT_RELEASE] = { "release",
 	"local bad = wrong(KEYS[1], 'string') "
 	"if bad then return bad end "

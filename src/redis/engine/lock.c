@@ -23,22 +23,23 @@
 /* ---- the count of changes ---- */
 
 bool
-evc__redis_changes(struct redis_engine *e, int64_t n, bool gone)
+evc__redis_changes(struct redis_engine *e, int64_t n,
+		   enum variables_gone gone)
 {
+	static const char *const fewer[] = { "changes", "variables",
+					     "counts of changes" };
 	uint64_t is = n > 0 ? (uint64_t)n : 0;
 
-	gone = gone && is >= e->lock.changes;
-	e->lock.variables_used |= gone || is > e->lock.changes;
-	if ((is < e->lock.changes || gone) && e->lock.variables_used &&
-	    e->lock.fewer == NULL) {
-		e->lock.fewer = gone ? "variables" : "changes";
+	if (is < e->lock.changes)
+		gone = GONE_NOTHING;
+	e->lock.variables_used |= gone != GONE_NOTHING || is > e->lock.changes;
+	if ((is < e->lock.changes || gone != GONE_NOTHING) &&
+	    e->lock.variables_used && e->lock.fewer == NULL) {
+		e->lock.fewer = fewer[gone];
 		evc_log(e->scope, EVC_LOG_ERROR, NULL,
 			"redis: of %" PRIu64 " changes of variables the server"
-			" at %s has %" PRIu64 "%s",
-			e->lock.changes, e->where, is,
-			gone ? ", and has fewer variables than after the last"
-			       " one"
-			     : "");
+			" at %s has %" PRIu64 ", and fewer %s than before",
+			e->lock.changes, e->where, is, e->lock.fewer);
 		e->lock.changes = is;
 		e->lock.server_anew = true;
 		evc__redis_restart(e, "the server has lost data");
@@ -106,7 +107,7 @@ on_take(const redisReply *r, void *arg)
 		   cluster's. */
 		if (e->lock.g == 0)
 			e->lock.changes = (uint64_t)changes;
-		if (evc__redis_changes(e, changes, false))
+		if (evc__redis_changes(e, changes, GONE_NOTHING))
 			begin_generation(e, g);
 		return;
 	}
@@ -232,7 +233,9 @@ on_lock(const redisReply *r, void *arg)
 		gone = evc__reply_bytes(r, 2, &n);
 		if (evc__reply_number(r, 1, &changes) &&
 		    !evc__redis_changes(e, changes,
-					gone != NULL && gone[0] != '\0'))
+					gone == NULL || n == 0 ? GONE_NOTHING :
+					*gone == 'c' ? GONE_COUNTS :
+						       GONE_VARIABLES))
 			return;
 		if (e->lock.phase == PHASE_AWAY)
 			resume_generation(e);

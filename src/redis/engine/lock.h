@@ -57,10 +57,15 @@ void evc__redis_lock_tick(struct redis_engine *e, uint64_t now);
 void evc__redis_lock_again(struct redis_engine *e);
 /* Take the namespace, with a generation greater than `least`. */
 void evc__redis_take(struct redis_engine *e, uint64_t least);
-/* The server has counted n changes of variables; gone: the server has fewer
-   variables than after the last change.  false: variables in use are lost, and
-   the generation is over. */
-bool evc__redis_changes(struct redis_engine *e, int64_t n, bool gone);
+enum variables_gone {
+	GONE_NOTHING,
+	GONE_VARIABLES, /* there are fewer than after the last change */
+	GONE_COUNTS     /* the key with the counts was deleted */
+};
+/* The server has counted n changes of variables.  false: variables in use are
+   lost, and the generation is over. */
+bool evc__redis_changes(struct redis_engine *e, int64_t n,
+			enum variables_gone gone);
 /* The namespace is lost for good. leases_are_over: no worker runs any more, and
    no lease has to be waited for. */
 void evc__redis_lose(struct redis_engine *e, bool leases_are_over,

@@ -71,7 +71,7 @@ on_changes(const redisReply *r, void *arg)
 	(void)evc__redis_changes(e, r->type == REDIS_REPLY_STRING ?
 					    strtoll(r->str, NULL, 10) :
 					    0,
-				 false);
+				 GONE_NOTHING);
 	evc__redis_restart_go_on(e);
 }
 
