@@ -54,7 +54,8 @@ START_TEST(what_kills_three_workers_is_given_up)
 	ck_assert_uint_eq(i.deaths, 3);
 	ck_assert_uint_eq(i.attempts, 3);
 	ck_assert_uint_eq(i.kind, EVC_FAILED_WORKER);
-	HAS(i.text, "die");
+	HAS(i.text, "3 deaths; the last: ");
+	ck_assert_str_eq(i.function, "die");
 	SAYS_KILLED(i.text);
 	IS(join(), EVC_ABORTED);
 	OK(evc_cluster_error_get(on.cl, 0, &e));
