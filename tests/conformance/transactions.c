@@ -662,7 +662,8 @@ START_TEST(nobody_waits_for_ever)
 	OK(code_of(r));
 	evc_remote_free(r);
 	OK(join());
-	IS(n_runs(), OVERTAKEN + 2);
+	/* Beside the others it may be overtaken once more, or more often. */
+	ck_assert_int_ge(n_runs(), OVERTAKEN + 2);
 	runs_end();
 }
 END_TEST

@@ -502,6 +502,8 @@ END_TEST
 static void
 restart_durable(void)
 {
+	/* It knows that it has the namespace. */
+	SAYS("coordinator of the namespace t", NULL, NULL);
 	UNTIL(rs_number(&on.s, "PEXPIRE {t}:coord 60000") == 1);
 	rs_do(&on.s, "DEL {t}:count");
 	rs_do(&on.s, "SET {t}:count garbage");
