@@ -698,9 +698,7 @@ START_TEST(another_coordinator_takes_it)
 	SAYS("another coordinator", "somebody", NULL);
 	evc_remote_free(r);
 	hn_free(h);
-	evc_cluster_close(on.cl);
-	end_cluster();
-	rs_free(&on.s);
+	end_lost();
 }
 END_TEST
 
@@ -901,9 +899,7 @@ START_TEST(no_server_at_all)
 	rs_kill(&on.s);
 	open_at("");
 	SAYS("no connection", NULL, NULL);
-	evc_cluster_close(on.cl);
-	end_cluster();
-	rs_free(&on.s);
+	end_lost();
 }
 END_TEST
 

@@ -166,9 +166,7 @@ START_TEST(it_registers_anew_after_lost_updates)
 	HAS(evc_last_error(), "an entry of node a was lost");
 	evc_remote_free(r);
 	hn_free(h);
-	evc_cluster_close(on.cl);
-	end_cluster();
-	rs_free(&on.s);
+	end_lost();
 }
 END_TEST
 
@@ -365,5 +363,6 @@ END_TEST
 
 RS_MAIN("redis/forged", its_lease_is_over, it_sends_garbage, it_registers_anew,
 	it_registers_anew_with_a_transaction,
-	it_registers_anew_after_lost_updates, the_cluster_is_closed, whatever_pid_it_says, the_loop_is_destroyed,
-	few_descriptors, a_result_that_is_no_value, a_name_is_one_word)
+	it_registers_anew_after_lost_updates, the_cluster_is_closed,
+	whatever_pid_it_says, the_loop_is_destroyed, few_descriptors,
+	a_result_that_is_no_value, a_name_is_one_word)

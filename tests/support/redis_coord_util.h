@@ -92,6 +92,15 @@ end_cluster(void)
 	end_cluster_says(0);
 }
 
+/* The cluster was given up, or never had a server: its keys stay. */
+static MAYBE_UNUSED void
+end_lost(void)
+{
+	evc_cluster_close(on.cl);
+	end_cluster();
+	rs_free(&on.s);
+}
+
 /* Nothing is left but what is said to stay. */
 static MAYBE_UNUSED void
 end_says(evc_status st)

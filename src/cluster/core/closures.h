@@ -100,13 +100,6 @@ unsigned evc__closures_take(struct closures *q, uint32_t tag,
 bool evc__closures_has(const struct closures *q, uint32_t tag);
 /* The first closure with this tag; NULL: none. */
 struct closure *evc__closures_own(const struct closures *q, uint32_t tag);
-/* A closure of `alone` is there or taken. */
-static inline bool
-closures_any_alone(const struct closures *q)
-{
-	return q->alone_taken != NULL || !list_empty(&q->alone);
-}
-
 /* The closure that runs alone, or is next to do so; NULL: none. */
 static inline struct closure *
 closures_first_alone(const struct closures *q)
@@ -114,6 +107,13 @@ closures_first_alone(const struct closures *q)
 	if (q->alone_taken != NULL || list_empty(&q->alone))
 		return q->alone_taken;
 	return LIST_OF(q->alone.next, struct closure, link);
+}
+
+/* A closure of `alone` is there or taken. */
+static inline bool
+closures_any_alone(const struct closures *q)
+{
+	return closures_first_alone(q) != NULL;
 }
 
 /* Others wait for its sake. */

@@ -55,18 +55,6 @@ patch_us(const struct patch *p, bool adds)
 						 GET_US);
 }
 
-double
-evc__operation_us(const evc_engine_update *u)
-{
-	bool adds = u->op == EVC_VARIABLE_VECTOR_ADD;
-	struct patch p;
-
-	if (!operation_has_patch(u))
-		return value_us(u);
-	return evc__patch_read(&u->value, adds, &p) < 0 ? 0 :
-							  patch_us(&p, adds);
-}
-
 evc_status
 evc__server_time(double us, uint64_t lease_ns, const char *of, const char *name)
 {
@@ -80,13 +68,6 @@ evc__server_time(double us, uint64_t lease_ns, const char *of, const char *name)
 			  of, name, us / 1e6, most / 1e6);
 }
 
-static evc_status
-check_time(const evc_engine_update *u, uint64_t lease_ns)
-{
-	return evc__server_time(evc__operation_us(u), lease_ns,
-				"one call for variable ", u->name);
-}
-
 /* How many updates a patch is as much work as, at least one. */
 static unsigned
 patch_cost(const struct patch *p)
@@ -96,13 +77,12 @@ patch_cost(const struct patch *p)
 
 evc_status
 evc__operation_check(const evc_engine_update *u, uint64_t lease_ns,
-		     unsigned *ret_cost)
+		     struct operation_cost *ret_cost)
 {
 	bool adds = u->op == EVC_VARIABLE_VECTOR_ADD;
 	struct patch p;
 	evc_status st;
 
-	*ret_cost = 1 + (unsigned)(u->value.size / CHUNK_BYTES);
 	if (u->name == NULL || u->name[0] == '\0')
 		return evc_refuse(-EVC_INVALID_ARGUMENT,
 				  "a variable has to have a name");
@@ -110,13 +90,17 @@ evc__operation_check(const evc_engine_update *u, uint64_t lease_ns,
 		return evc_refuse(-EVC_INVALID_ARGUMENT,
 				  "variable %s: %g is nothing to add", u->name,
 				  u->by);
-	if (!operation_has_patch(u))
-		return check_time(u, lease_ns);
-	st = evc__patch_read(&u->value, adds, &p);
-	if (st < 0)
-		return st;
-	*ret_cost = patch_cost(&p);
-	return check_time(u, lease_ns);
+	ret_cost->updates = 1 + (unsigned)(u->value.size / CHUNK_BYTES);
+	if (operation_has_patch(u)) {
+		st = evc__patch_read(&u->value, adds, &p);
+		if (st < 0)
+			return st;
+		ret_cost->updates = patch_cost(&p);
+		ret_cost->us = patch_us(&p, adds);
+	} else
+		ret_cost->us = value_us(u);
+	return evc__server_time(ret_cost->us, lease_ns,
+				"one call for variable ", u->name);
 }
 
 evc_value

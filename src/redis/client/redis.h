@@ -259,17 +259,20 @@ server_most_us(uint64_t lease_ns)
 {
 	return (double)lease_ns / 4e3;
 }
-/* How long a checked operation holds the server besides UPDATE_US, rather too
-   long; without the time for reading a variable whole, which the script limits. */
-double evc__operation_us(const evc_engine_update *u);
+/* The server's work for an operation. */
+struct operation_cost {
+	unsigned updates; /* so many simple operations are as much */
+	double us;        /* besides UPDATE_US, rather too long; without the time
+			     for reading a variable whole, which the script
+			     limits */
+};
 /* 0, or refused: `of name` would hold the server for too long. */
 evc_status evc__server_time(double us, uint64_t lease_ns, const char *of,
 			    const char *name);
 /* 0, or refused: no operation of the scripts, or one that takes the server a
-   quarter of the lease.  *ret_cost: the server's work for the operation, in simple
-   operations. */
+   quarter of the lease. */
 evc_status evc__operation_check(const evc_engine_update *u, uint64_t lease_ns,
-				unsigned *ret_cost);
+				struct operation_cost *ret_cost);
 /* The patch of a checked operation on a vector, as the scripts read it. */
 evc_value evc__operation_patch(const evc_engine_update *u);
 /* Add the arguments of an operation of SCRIPT_VARIABLE from seq on.  u has to

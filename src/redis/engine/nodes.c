@@ -383,34 +383,42 @@ evc__redis_end_leases(struct redis_engine *e)
 		delete_lease(e, s->name);
 }
 
+/* The node has registered anew.  false: the node has to come again. */
+static bool
+end_former(struct node_session *s)
+{
+	const char *why = "it registered anew";
+
+	/* Entries may be lost, and the fence finds out. */
+	if (!s->marked && evc__session_may_have_changed(s)) {
+		evc__session_fence(s, "%s", why);
+		delete_lease(s->e, s->name);
+		return false;
+	}
+	/* The node gave up, for want of memory as a rule, and functions may be
+	   why. */
+	if (!s->ending &&
+	    sync_mono() < evc__after(s->beat_ns, s->e->lease_ns)) {
+		s->blames = true;
+		why = "it registered anew before the end of its lease; its "
+		      "log says why";
+	}
+	evc__session_over(s, s->ending ? s->why : why, EVC_ENGINE_DIED);
+	return true;
+}
+
 void
 evc__session_begin(struct redis_engine *e, const char *name, uint64_t inc,
 		   const unsigned char *frames, size_t n)
 {
 	struct node_session *s = evc__session_find(e, name);
-	const char *why = "it registered anew";
 	evc_status st;
 
 	if ((s != NULL && s->inc >= inc) ||
 	    evc__session_is_former(e, name, inc))
 		return;
-	/* Entries of the session before may be lost.  The fence finds out, and
-	   the node comes again. */
-	if (s != NULL && !s->marked && evc__session_may_have_changed(s)) {
-		evc__session_fence(s, "%s", why);
-		delete_lease(e, name);
+	if (s != NULL && !end_former(s))
 		return;
-	}
-	/* The node gave up, for want of memory as a rule, and functions may be
-	   why. */
-	if (s != NULL && !s->ending &&
-	    sync_mono() < evc__after(s->beat_ns, e->lease_ns)) {
-		s->blames = true;
-		why = "it registered anew before the end of its lease; its "
-		      "log says why";
-	}
-	if (s != NULL)
-		evc__session_over(s, s->ending ? s->why : why, EVC_ENGINE_DIED);
 	/* The generation is over, and no session begins in it. */
 	if (e->lock.phase != PHASE_LIVE && e->lock.phase != PHASE_AWAY)
 		return;

@@ -187,7 +187,8 @@ send_question(struct redis_engine *e, const evc_engine_question *q)
 static evc_status
 check_question(const struct redis_engine *e, const evc_engine_question *q)
 {
-	unsigned op = q->update.op, cost;
+	struct operation_cost cost;
+	unsigned op = q->update.op;
 
 	if (is_operation(op))
 		return evc__operation_check(&q->update, e->lease_ns, &cost);

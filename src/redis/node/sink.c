@@ -248,14 +248,15 @@ check_updates(struct local_worker *w, const evc_engine_result *r,
 	uint64_t lease_ns = session_lease_ns(w->session), cost = 0;
 	char why[128];
 	struct text t = evc__text_in(why, sizeof why);
+	struct operation_cost some;
 	double us = 0;
 	evc_status st;
-	unsigned i, some;
+	unsigned i;
 
 	for (i = 0; i < r->n_updates; i++) {
 		st = evc__operation_check(&r->updates[i], lease_ns, &some);
 		if (st == 0) {
-			us += UPDATE_US + evc__operation_us(&r->updates[i]);
+			us += UPDATE_US + some.us;
 			st = evc__server_time(us, lease_ns, "the reads and "
 					      "updates of one function", "");
 		}
@@ -263,7 +264,7 @@ check_updates(struct local_worker *w, const evc_engine_result *r,
 			fail_result(w, r, -st, evc_last_error());
 			return false;
 		}
-		cost += some;
+		cost += some.updates;
 	}
 	*ret_us = us;
 	if (cost <= TRANSACTION_MOST)

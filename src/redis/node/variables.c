@@ -22,6 +22,7 @@ struct question {
 	struct local_worker *worker; /* NULL: the answer is not wanted any
 					more */
 	uint64_t seq;
+	double us; /* operation_cost.us */
 	bool sent;
 	bool alone; /* the reads before it in the script were too large */
 	evc_engine_update update;
@@ -120,7 +121,7 @@ static size_t
 take_questions(struct session *s, struct questions_sent *ret)
 {
 	unsigned i, n = s->node->n_workers, from = s->ask_from;
-	double us, left = server_most_us(session_lease_ns(s));
+	double left = server_most_us(session_lease_ns(s));
 	size_t bytes = 0;
 
 	for (i = 0; i < n && ret->n < ASKED_MOST && bytes < ASKED_BYTES; i++) {
@@ -133,10 +134,9 @@ take_questions(struct session *s, struct questions_sent *ret)
 			ret->at[0] = q;
 			return ret->n = 1;
 		}
-		us = evc__operation_us(&q->update);
-		if (ret->n > 0 && us > left)
+		if (ret->n > 0 && q->us > left)
 			continue;
-		left -= us;
+		left -= q->us;
 		ret->at[ret->n++] = q;
 		bytes += q->update.value.size + q->update.expected.size;
 		s->ask_from = (w->index + 1) % n;
@@ -233,8 +233,8 @@ evc__node_ask(struct local_worker *w, const evc_engine_update *u)
 {
 	struct session *s = w->session;
 	struct question *q;
+	struct operation_cost cost;
 	evc_status st;
-	unsigned cost;
 
 	if (!session_says(s) || w->question != NULL)
 		return evc_refuse(-EVC_UNAVAILABLE,
@@ -252,6 +252,7 @@ evc__node_ask(struct local_worker *w, const evc_engine_update *u)
 	q->session = s;
 	q->worker = w;
 	q->seq = ++w->n_asked;
+	q->us = cost.us;
 	w->question = q;
 	evc__node_tell_used(w, u->name);
 	s->ask_soon = true;
