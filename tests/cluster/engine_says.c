@@ -175,6 +175,21 @@ START_TEST(it_may_ask_how_many_there_are)
 }
 END_TEST
 
+/* An engine needs no words for a worker that has left. */
+START_TEST(a_worker_may_leave_without_a_word)
+{
+	begin(0);
+	hand_up(0);
+	hand_up(1);
+	OK(evc_cluster_resize(cl, 1));
+	ck_assert(hand.sink->leave(hand.core, 1));
+	hand.sink->gone(hand.core, 1, NULL, EVC_ENGINE_LEFT);
+	OK(evc_cluster_resize(cl, 2));
+	hand_up(1);
+	hand_end_cluster(cl, c);
+}
+END_TEST
+
 static void
 finish_with(const evc_engine_task *t, evc_status code, double took,
 	    const char *bytes, size_t n)
@@ -242,4 +257,4 @@ API_MAIN("engine_says", its_trouble_is_why_there_is_no_worker,
 	 its_trouble_is_why_one_worker_is_not_there,
 	 its_trouble_is_why_a_result_is_missing, what_is_down_stays_down,
 	 it_is_down_without_a_word, it_may_ask_how_many_there_are,
-	 a_result_may_bring_its_memory)
+	 a_worker_may_leave_without_a_word, a_result_may_bring_its_memory)

@@ -58,6 +58,22 @@ hangs(evc_exec *x, void *arg)
 	return 0;
 }
 
+static atomic_int late_status;
+
+/* Likewise; then it adds to a variable, twice. */
+static evc_status
+hangs_and_adds(evc_exec *x, void *arg)
+{
+	evc_status st;
+	double sum;
+
+	(void)hangs(x, arg);
+	(void)evc_exec_variable_add(x, "late", 1, NULL);
+	st = evc_exec_variable_add(x, "late", 1, &sum);
+	atomic_store(&late_status, st);
+	return 0;
+}
+
 static evc_status
 obeys(evc_exec *x, void *arg)
 {
@@ -108,6 +124,7 @@ static const evc_function table[] = {
 	{ .name = "add", .fn = add },
 	{ .name = "own_thread", .fn = own_thread },
 	{ .name = "hangs", .fn = hangs },
+	{ .name = "hangs and adds", .fn = hangs_and_adds },
 	{ .name = "obeys", .fn = obeys },
 	{ .name = "complains", .fn = complains },
 	{ .name = "opens", .fn = opens },
@@ -467,6 +484,39 @@ START_TEST(a_stop_ends_what_runs_and_what_waits)
 }
 END_TEST
 
+/* Its result is dropped, and so is what it does from then on. */
+START_TEST(one_that_was_given_up_changes_nothing)
+{
+	evc_cluster_config brief = config;
+	evc_remote *r;
+	evc_status st;
+	double late;
+
+	c = new_coord(NULL);
+	brief.grace = 0.05;
+	atomic_store(&n_in, 0);
+	atomic_store(&open_gate, 0);
+	atomic_store(&late_status, 1);
+	OK(evc_cluster_open(c, "threads://1", &brief, &cl));
+	r = schedule("hangs and adds");
+	UNTIL(atomic_load(&n_in) == 1);
+	OK(evc_remote_cancel(r));
+	ck_assert_int_eq(evc_remote_fetch(r, T_LIMIT, NULL), EVC_UNAVAILABLE);
+	ck_assert_int_eq(evc_cluster_join(cl, T_LIMIT), EVC_UNAVAILABLE);
+	atomic_store(&open_gate, 1);
+	UNTIL(atomic_load(&late_status) != 1);
+	st = atomic_load(&late_status);
+	ck_assert_int_eq(st, -EVC_CANCELLED);
+	/* The worker goes on with others. */
+	OK(evc_schedule_pack(cl, "add", NULL, NULL, "[ii]", 1, 1));
+	OK(evc_cluster_join(cl, T_LIMIT));
+	OK(evc_variable_number(cl, "late", &late));
+	ck_assert_double_eq(late, 0);
+	evc_remote_free(r);
+	close_cluster();
+}
+END_TEST
+
 /* In the report it stands by name and place, and the stop waits for it. */
 START_TEST(a_hung_function_is_a_straggler)
 {
@@ -547,5 +597,6 @@ API_MAIN("threads", the_place_is_the_number_of_threads,
 	 a_function_may_not_join_what_waits_for_it,
 	 a_function_of_the_program_runs_by_its_address,
 	 a_cancel_wakes_the_one_that_runs, a_stop_ends_what_runs_and_what_waits,
-	 a_hung_function_is_a_straggler, an_error_on_the_scope_is_the_programs,
+	 a_hung_function_is_a_straggler, one_that_was_given_up_changes_nothing,
+	 an_error_on_the_scope_is_the_programs,
 	 one_that_ends_its_thread_is_the_end_of_that_worker_alone)

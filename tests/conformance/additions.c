@@ -6,6 +6,7 @@
  */
 #include "conformance.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -110,6 +111,51 @@ fn_arrives(evc_exec *x, void *arg)
 	while (stat(file, &st) < 0)
 		t_sleep(0.001);
 	return evc_exec_variable_add(x, "went", 1, NULL) < 0 ? refused(x) : 0;
+}
+
+/* [file]: adds to many variables, until the file is there; how many times */
+static evc_status
+fn_keeps_adding(evc_exec *x, void *arg)
+{
+	char file[100], name[16];
+	struct stat st;
+	int64_t n = 0;
+	int i;
+
+	(void)arg;
+	if (evc_exec_unpack(x, "[s]", file, sizeof(file)) < 0)
+		return refused(x);
+	for (; stat(file, &st) < 0; n++) {
+		for (i = 0; i < 200; i++) {
+			snprintf(name, sizeof(name), "k%d", i);
+			if (evc_exec_variable_add(x, name, 1, NULL) < 0)
+				return refused(x);
+		}
+		t_sleep(0.001);
+	}
+	return evc_exec_return(x, "I", n);
+}
+
+/* [n, bytes]: adds to n variables, and returns so many bytes */
+static evc_status
+fn_adds_and_returns(evc_exec *x, void *arg)
+{
+	char name[64], *bytes;
+	evc_status st;
+	int i, n, size;
+
+	(void)arg;
+	if (evc_exec_unpack(x, "[ii]", &n, &size) < 0)
+		return refused(x);
+	for (i = 0; i < n; i++) {
+		snprintf(name, sizeof(name), "room %050d", i);
+		if (evc_exec_variable_add(x, name, 1, NULL) < 0)
+			return refused(x);
+	}
+	bytes = calloc(1, (size_t)size);
+	st = evc_exec_return(x, "B", bytes, (size_t)size);
+	free(bytes);
+	return st < 0 ? refused(x) : 0;
 }
 
 /* ---- rows ---- */
@@ -229,8 +275,52 @@ START_TEST(an_addition_is_seen_while_its_function_goes_on)
 }
 END_TEST
 
+/* Nobody reads the answers for so long that there are thousands. */
+START_TEST(a_function_adds_for_as_long_as_it_likes)
+{
+	char file[] = "/tmp/evc-later-XXXXXX";
+	evc_remote *r;
+	int64_t n;
+	int fd = mkstemp(file);
+
+	ck_assert_int_ge(fd, 0);
+	close(fd);
+	OK(unlink(file));
+	begin(_i, 1);
+	r = SCHEDULE("keeps adding", "[s]", file);
+	UNTIL(variable("k0") >= 60);
+	fd = open(file, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+	ck_assert_int_ge(fd, 0);
+	close(fd);
+	n = number_of(r);
+	ck_assert(variable("k0") == n && variable("k199") == n);
+	ck_assert_uint_eq(info_of(r).attempts, 1);
+	evc_remote_free(r);
+	OK(join());
+	OK(unlink(file));
+}
+END_TEST
+
+/* Additions that do not fit into the frame of a result go by themselves. */
+START_TEST(a_small_frame)
+{
+	evc_cluster_config k = { .max_frame = 4096 };
+
+	begin_with(_i, 1, &k);
+	DO("adds and returns", "[ii]", 200, 10);
+	DO("adds and returns", "[ii]", 3, 3900);
+	OK(join());
+	ck_assert(variable("room 00000000000000000000000000000000000000000000"
+			   "000000") == 2);
+	ck_assert(variable("room 00000000000000000000000000000000000000000000"
+			   "000199") == 1);
+}
+END_TEST
+
 static const evc_function functions[] = {
 	COMMON_FUNCTIONS,
+	{ .name = "keeps adding", .fn = fn_keeps_adding },
+	{ .name = "adds and returns", .fn = fn_adds_and_returns },
 	{ .name = "ordered", .fn = fn_ordered },
 	{ .name = "spoiled", .fn = fn_spoiled },
 	{ .name = "asks behind", .fn = fn_asks_behind },
@@ -244,4 +334,6 @@ CONFORMANCE_MAIN("additions", functions,
 		 ROW(an_impossible_addition_fails_its_function),
 		 ROW(a_function_that_fails_has_added),
 		 ROW(many_variables_and_many_additions),
-		 ROW(an_addition_is_seen_while_its_function_goes_on))
+		 ROW(an_addition_is_seen_while_its_function_goes_on),
+		 ROW(a_function_adds_for_as_long_as_it_likes),
+		 ROW(a_small_frame))

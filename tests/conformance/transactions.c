@@ -74,6 +74,64 @@ fn_overtaken(evc_exec *x, void *arg)
 	return evc_exec_return(x, "I", n + 1);
 }
 
+/* [name, file, n]: overtaken in the first n runs; those behind them last longer
+   than a patience at first */
+static evc_status
+fn_long(evc_exec *x, void *arg)
+{
+	char name[64], file[100];
+	int64_t n;
+	int quick;
+
+	(void)arg;
+	if (evc_exec_unpack(x, "[ssi]", name, sizeof(name), file, sizeof(file),
+			    &quick) < 0 ||
+	    read_number(x, name, &n) < 0)
+		return refused(x);
+	if (note_run(file) > quick)
+		t_sleep(1.2);
+	else if (wait_for_change(x, name, n))
+		return EVC_CANCELLED;
+	return set_number(x, name, n + 1) < 0 ? refused(x) : 0;
+}
+
+/* [name, file, n]: n bytes, each of which is what it has read; overtaken in the
+   first run */
+static evc_status
+fn_bytes(evc_exec *x, void *arg)
+{
+	char name[64], file[100], *bytes;
+	int64_t is;
+	int n;
+	evc_status st;
+
+	(void)arg;
+	if (evc_exec_unpack(x, "[ssi]", name, sizeof(name), file, sizeof(file),
+			    &n) < 0 ||
+	    read_number(x, name, &is) < 0)
+		return refused(x);
+	if (note_run(file) == 1 && wait_for_change(x, name, is))
+		return EVC_CANCELLED;
+	bytes = malloc((size_t)n);
+	memset(bytes, (int)is, (size_t)n);
+	st = evc_exec_return(x, "B", bytes, (size_t)n);
+	free(bytes);
+	return st < 0 ? refused(x) : 0;
+}
+
+/* [bytes]: the first of them */
+static evc_status
+fn_first_byte(evc_exec *x, void *arg)
+{
+	const void *bytes;
+	size_t n;
+
+	(void)arg;
+	if (evc_exec_unpack(x, "[B]", &bytes, &n) < 0)
+		return refused(x);
+	return evc_exec_return(x, "I", (int64_t)*(const char *)bytes);
+}
+
 /* [name]: a step that takes a while */
 static evc_status
 fn_slow(evc_exec *x, void *arg)
@@ -649,7 +707,8 @@ START_TEST(after_eight_times_it_runs_alone)
 }
 END_TEST
 
-/* The one that runs alone waits for what only another can do. */
+/* The one that runs alone waits for what only another can do.  Had the others to
+   wait for each of its runs, it would take longer than a test may. */
 START_TEST(nobody_waits_for_ever)
 {
 	evc_remote *r;
@@ -657,13 +716,13 @@ START_TEST(nobody_waits_for_ever)
 	begin(_i, 2);
 	runs_begin();
 	r = SCHEDULE_WITH(&whole, "overtaken", "[ssi]", "x", runs,
-			  OVERTAKEN + 1);
+			  OVERTAKEN + 5);
 	step_until_done(r);
 	OK(code_of(r));
 	evc_remote_free(r);
 	OK(join());
 	/* Beside the others it may be overtaken once more, or more often. */
-	ck_assert_int_ge(n_runs(), OVERTAKEN + 2);
+	ck_assert_int_ge(n_runs(), OVERTAKEN + 6);
 	runs_end();
 }
 END_TEST
@@ -687,6 +746,46 @@ START_TEST(nor_does_one_that_cannot_be_alone)
 	IS(take_number(held), 1);
 	OK(join());
 	runs_end();
+}
+END_TEST
+
+/* Its patience grows, also when it ends after a rest has begun and ended. */
+START_TEST(nor_does_one_that_lasts_longer)
+{
+	evc_remote *r;
+
+	begin(_i, 2);
+	runs_begin();
+	r = SCHEDULE_WITH(&whole, "long", "[ssi]", "x", runs, OVERTAKEN + 1);
+	step_until_done(r);
+	OK(code_of(r));
+	evc_remote_free(r);
+	OK(join());
+	runs_end();
+}
+END_TEST
+
+/* A worker keeps results for functions that have them as inputs. */
+START_TEST(an_input_is_the_result_that_counts)
+{
+	static const int sizes[] = { 100, 8192, 200000 };
+	evc_remote *r, *first;
+	size_t i;
+
+	begin(_i, 1);
+	for (i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		runs_begin();
+		r = SCHEDULE_WITH(&whole, "bytes", "[ssi]", "x", runs,
+				  sizes[i]);
+		first = SCHEDULE("first byte", "[r]", r);
+		UNTIL(n_runs() == 1);
+		change();
+		IS(take_number(first), (int)i + 1);
+		IS(n_runs(), 2);
+		evc_remote_free(r);
+		runs_end();
+	}
+	OK(join());
 }
 END_TEST
 
@@ -974,6 +1073,9 @@ static const evc_function functions[] = {
 	{ .name = "overtaken fails", .fn = fn_overtaken_fails },
 	{ .name = "set", .fn = fn_set },
 	{ .name = "slow", .fn = fn_slow },
+	{ .name = "long", .fn = fn_long },
+	{ .name = "bytes", .fn = fn_bytes },
+	{ .name = "first byte", .fn = fn_first_byte },
 	{ .name = "transfer", .fn = fn_transfer },
 };
 
@@ -995,6 +1097,8 @@ CONFORMANCE_MAIN("transactions", functions,
 		 ROW(nobody_waits_for_ever),
 		 ROW(nor_does_one_that_cannot_be_alone),
 		 ROW(a_report_says_for_whom_others_wait),
+		 ROW(nor_does_one_that_lasts_longer),
+		 ROW(an_input_is_the_result_that_counts),
 		 ROW(nobody_waits_for_what_the_program_does),
 		 ROW(it_can_be_cancelled), ROW(the_stop_finds_it),
 		 ROW(a_loose_read_is_not_checked),

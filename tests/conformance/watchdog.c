@@ -473,8 +473,9 @@ START_TEST(a_file_that_cannot_be_written)
 				 .watchdog_file = "/nowhere/at/all" };
 
 	begin_logged(_i, 1, &k);
-	DO("hold", "[s]", "g");
 	UNTIL(n_logged("cannot be written to /nowhere/at/all: ") == 1);
+	DO("hold", "[s]", "g");
+	UNTIL(n_logged("cannot be written to /nowhere/at/all: ") == 2);
 	/* The log has it all the same. */
 	UNTIL(n_logged("hold on worker 0") >= 2);
 	let_go("g");

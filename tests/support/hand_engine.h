@@ -97,6 +97,14 @@ hand_leave(evc_engine *e)
 	atomic_store(&hand.left, 1);
 }
 
+static evc_status
+hand_resize(evc_engine *e, unsigned n)
+{
+	(void)e;
+	(void)n;
+	return 0;
+}
+
 static void
 hand_close(evc_engine *e)
 {
@@ -116,6 +124,7 @@ static const evc_engine_ops hand_ops = {
 	.forget = hand_forget,
 	.leave = hand_leave,
 	.close = hand_close,
+	.resize = hand_resize,
 };
 
 static const evc_engine_ops *const hand_engines[] = { &hand_ops };

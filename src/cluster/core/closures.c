@@ -293,6 +293,7 @@ static void
 take(struct closures *q, struct closure *cl)
 {
 	cl->where = CLOSURE_TAKEN;
+	q->alone_beside |= q->alone_taken != NULL;
 	cl->n = ++q->last_n;
 	q->n_taken++;
 }
@@ -307,6 +308,7 @@ evc__closures_take(struct closures *q, uint32_t tag, struct closure **ret,
 	cl = first_alone(q, tag);
 	if (cl != NULL) {
 		alone_take_off(q, cl);
+		q->alone_beside = q->n_taken > 0;
 		take(q, cl);
 		q->alone_taken = cl;
 		ret[n++] = cl;

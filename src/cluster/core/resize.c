@@ -115,7 +115,7 @@ keep_worker(evc_cluster *cl, struct cluster_worker *w)
 		w->left = false;
 		w->state = EVC_WORKER_STARTING;
 		w->since_ns = w->down_ns = sync_mono();
-		w->text[0] = '\0';
+		evc__worker_says(w, NULL);
 	} else if (w->state == EVC_WORKER_UP) {
 		cl->workers.n_up++;
 		evc__worker_event(cl, w, EVC_WORKER_UP);

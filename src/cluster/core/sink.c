@@ -182,7 +182,7 @@ begin_again(evc_cluster *cl, evc_remote *r, bool conflict)
 	}
 	if (conflict) {
 		cl->count.conflicts++;
-		if (cl->q.alone_taken == &r->closure && !cl->q.impatient)
+		if (cl->q.alone_taken == &r->closure && !cl->q.alone_beside)
 			/* By the program: others need not wait for that. */
 			r->conflicts = 0;
 		else if (r->conflicts < CONFLICTS_MOST ||
@@ -365,16 +365,31 @@ note_overdue(void *core, unsigned worker, uint64_t n)
 
 /* ---- variables ---- */
 
+/* Is its function one that was given up, and runs all the same? */
+static bool
+has_given_up(evc_cluster *cl, unsigned worker)
+{
+	bool yes;
+
+	if (sync_load(&cl->workers.any_given_up) == 0)
+		return false;
+	sync_lock(&cl->q.lock);
+	yes = worker < cl->workers.n && cl->workers.all[worker]->n_given_up > 0;
+	sync_unlock(&cl->q.lock);
+	return yes;
+}
+
 static evc_status
 update_variable(void *core, unsigned worker, const evc_engine_update *u,
 		double *ret_now, evc_value *ret_value)
 {
 	evc_cluster *cl = core;
 
-	(void)worker;
 	if (cluster_asks(cl))
 		return evc_refuse(-EVC_FAILED_PRECONDITION,
 				  "the engine keeps the variables itself");
+	if (has_given_up(cl, worker))
+		return evc_refuse(-EVC_CANCELLED, "the function was given up");
 	return evc__variable_do(&cl->vars, u, ret_now, ret_value);
 }
 

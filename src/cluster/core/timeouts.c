@@ -112,6 +112,7 @@ give_up_in(evc_cluster *cl, struct cluster_worker *w, uint64_t now)
 			return SYNC_FOREVER;
 		}
 		leave_behind(w, r, grace, hangs && w->n_given_up == 0);
+		sync_store(&cl->workers.any_given_up, 1);
 		if (w->state == EVC_WORKER_UP)
 			evc__worker_hangs(cl, w);
 	}

@@ -64,29 +64,47 @@ put_all(int fd, const char *s)
 }
 
 static void
+note_unwritten(evc_cluster *cl)
+{
+	evc_log(cl->scope, EVC_LOG_ERROR, NULL,
+		"the report cannot be written to %s: %s",
+		cl->config.watchdog_file, strerror(errno));
+}
+
+static void
 write_file(evc_cluster *cl, const char *first, const char *report)
 {
-	const char *path = cl->config.watchdog_file;
 	char head[DESCRIBE_SIZE + 64], time_now[32];
 	struct text t = evc__lines_in(head, sizeof head);
 	time_t now = (time_t)(sync_real() / 1000000000u);
 	struct tm tm;
-	bool fine;
 	int fd;
 
-	if (path == NULL)
+	if (cl->config.watchdog_file == NULL)
 		return;
 	strftime(time_now, sizeof time_now, "%Y-%m-%dT%H:%M:%SZ",
 		 gmtime_r(&now, &tm));
 	evc__text_fmt(&t, "%s %s: %s\n", time_now, cl->name, first);
-	fd = sync_file_append(path);
-	fine = fd >= 0 && put_all(fd, head) && put_all(fd, report) &&
-	       put_all(fd, "\n");
-	if (!fine)
-		evc_log(cl->scope, EVC_LOG_ERROR, NULL,
-			"the report cannot be written to %s: %s", path,
-			strerror(errno));
+	fd = sync_file_append(cl->config.watchdog_file);
+	if (fd < 0 || !put_all(fd, head) || !put_all(fd, report) ||
+	    !put_all(fd, "\n"))
+		note_unwritten(cl);
 	if (fd >= 0)
+		sync_fd_close(fd);
+}
+
+/* A file that cannot be written is noticed now, not when its report is needed. */
+static void
+try_file(evc_cluster *cl)
+{
+	int fd;
+
+	if (cl->config.watchdog_file == NULL)
+		return;
+	fd = sync_file_append(cl->config.watchdog_file);
+	if (fd < 0)
+		note_unwritten(cl);
+	else
 		sync_fd_close(fd);
 }
 
@@ -248,6 +266,7 @@ evc__watchdog_begin(evc_cluster *cl)
 
 	if (!is_on(cl))
 		return 0;
+	try_file(cl);
 	return evc_looper_start(cl->scope, "watchdog",
 				cl->config.watchdog / LOOKS, watch, cl, &opts,
 				&id);

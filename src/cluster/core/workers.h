@@ -77,8 +77,10 @@ struct deaths {
 	char last[DEATH_LINE]; /* the latest text of all */
 };
 
-/* All fields: lock. */
+/* Fields without a comment of their own: lock. */
 struct workers {
+	_Atomic uint32_t any_given_up; /* atomic: a worker has had n_given_up > 0:
+					  loop -> threads with functions */
 	struct cluster_worker **all;
 	size_t room;          /* places in `all` */
 	unsigned n_made;      /* workers in `all` */

@@ -21,6 +21,9 @@
 
 /* Notes stay for up to twice as long. */
 #define HOLD_NS UINT64_C(2000000)
+/* Answers that nobody has read fill the link, and then the coordinator answers no
+   more; so from this number on the function reads them. */
+#define UNANSWERED_MOST 128
 
 enum { BELL_DOWN, BELL_RUNG, BELL_END };
 
@@ -223,7 +226,7 @@ evc__additions_note(void *arg, const evc_engine_update *u)
 	sync_lock(&a->lock);
 	a->settling = false;
 	is_first = a->n == 0;
-	fits = add_note(a, u);
+	fits = a->unanswered < UNANSWERED_MOST && add_note(a, u);
 	sync_unlock(&a->lock);
 	if (!fits) {
 		is_there = evc__additions_flush(p);
@@ -239,11 +242,18 @@ evc__additions_note(void *arg, const evc_engine_update *u)
 				     "the worker has lost its coordinator");
 }
 
-/* The notes become the updates of the result. */
+#define NOTE_BYTES 32 /* bytes of a note in a frame, beside its name */
+
+/* The notes become the updates of the result, if there is room in its frame. */
 static void
-take_notes(struct additions *a, evc_engine_result *ret)
+take_notes(struct worker_process *p, evc_engine_result *ret)
 {
+	struct additions *a = &p->additions;
 	unsigned i;
+
+	if (ret->value.size + a->n_names + (a->n + 2) * NOTE_BYTES >
+	    p->max_frame)
+		return;
 
 	for (i = 0; i < a->n; i++)
 		a->updates[i] = update_of(a, i);
@@ -272,7 +282,7 @@ evc__additions_settle(void *arg, evc_engine_result *ret)
 	sync_lock(&a->lock);
 	/* Those of a function that fails are made nevertheless. */
 	if (is_there && ret->code == 0 && a->failed == 0)
-		take_notes(a, ret);
+		take_notes(p, ret);
 	sync_unlock(&a->lock);
 	(void)evc__additions_flush(p);
 	st = a->failed;

@@ -353,7 +353,8 @@ tell_finished(struct local_worker *w, const evc_engine_result *r)
 		sync_free(r->memory);
 		return;
 	}
-	if (fine && r->value.size >= VALUE_LEAST)
+	/* As in a worker: others may be refused. */
+	if (fine && r->n_updates == 0 && r->value.size >= VALUE_LEAST)
 		kept = evc__node_value_keep(s, job->task.id, &f.r);
 	f.kept = kept != NULL;
 	plain = (job->task.flags & EVC_TRANSACTIONAL) == 0;
