@@ -102,6 +102,15 @@ START_TEST(it_sends_garbage)
 }
 END_TEST
 
+static unsigned
+n_deaths(const evc_remote *r)
+{
+	evc_remote_info i;
+
+	OK(evc_remote_get(r, &i));
+	return i.deaths;
+}
+
 static void
 register_anew(struct hand_node *h)
 {
@@ -144,8 +153,48 @@ START_TEST(it_registers_anew_with_a_transaction)
 }
 END_TEST
 
-/* Its updates were made, and the entry that says so was deleted. */
-START_TEST(it_registers_anew_after_lost_updates)
+static void
+register_with_functions_counted(struct hand_node *h)
+{
+	/* the number of a want of memory */
+	h->n_workers_and = NODE_NO_MEMORY;
+	hn_register(h, LONG_MS);
+	h->n_workers_and = 0;
+}
+
+/* A death counts for what ran when there was no memory, also when its entries are
+   read first; for an order that was lost nothing counts. */
+START_TEST(it_registers_anew_for_a_reason)
+{
+	struct hand_node *h;
+	evc_remote *r;
+
+	begin();
+	h = hn_begin(&on.s, "t", "a", 1, LONG_MS);
+	r = runs_transactional(h);
+	register_anew(h);
+	UNTIL(rs_number(&on.s, "EXISTS {t}:lease:a") == 0);
+	register_anew(h);
+	hn_up(h, 0, 1);
+	(void)hn_task(h);
+	ck_assert_uint_eq(n_deaths(r), 0);
+	register_with_functions_counted(h);
+	UNTIL(rs_number(&on.s, "EXISTS {t}:lease:a") == 0);
+	register_anew(h);
+	hn_up(h, 0, 1);
+	(void)hn_task(h);
+	ck_assert_uint_eq(n_deaths(r), 1);
+	h->first--;
+	hn_answer(h);
+	ck_assert_int_eq(sum_of(r), 3);
+	end_with(h);
+}
+END_TEST
+
+/* Its updates were made, and the entry that says so, its second one, was deleted;
+   then that is what it says, and does. */
+static void
+updates_are_lost(void (*end_it)(struct hand_node *h))
 {
 	struct hand_node *h;
 	evc_remote_info i;
@@ -154,9 +203,10 @@ START_TEST(it_registers_anew_after_lost_updates)
 	begin();
 	h = hn_begin(&on.s, "t", "a", 1, LONG_MS);
 	r = runs_transactional(h);
+	h->seq = 2;
 	rs_do(&on.s, "HSET {t}:%llu:seqs a.%llu %b", (unsigned long long)h->g,
-	      (unsigned long long)h->inc, "\x92\xa1" "9\x91\xa2ok", (size_t)7);
-	hn_register(h, LONG_MS);
+	      (unsigned long long)h->inc, "\x92\xa1" "2\x91\xa2ok", (size_t)7);
+	end_it(h);
 	ck_assert_int_eq(evc_remote_fetch(r, T_LIMIT, NULL), EVC_UNAVAILABLE);
 	OK(evc_remote_get(r, &i));
 	ck_assert_uint_eq(i.kind, EVC_FAILED_LOST);
@@ -167,6 +217,37 @@ START_TEST(it_registers_anew_after_lost_updates)
 	evc_remote_free(r);
 	hn_free(h);
 	end_lost();
+}
+
+START_TEST(it_registers_anew_after_lost_updates)
+{
+	updates_are_lost(register_anew);
+}
+END_TEST
+
+static void
+its_worker_ends(struct hand_node *h)
+{
+	hn_slot(h, 0, 1);
+	hn_note(h, FRAME_GONE, 1, "it was killed");
+	hn_send(h);
+}
+
+START_TEST(its_worker_ends_after_lost_updates)
+{
+	updates_are_lost(its_worker_ends);
+}
+END_TEST
+
+static void
+leave(struct hand_node *h)
+{
+	ck_assert(hn_leave(h));
+}
+
+START_TEST(it_leaves_after_lost_updates)
+{
+	updates_are_lost(leave);
 }
 END_TEST
 
@@ -363,6 +444,7 @@ END_TEST
 
 RS_MAIN("redis/forged", its_lease_is_over, it_sends_garbage, it_registers_anew,
 	it_registers_anew_with_a_transaction,
-	it_registers_anew_after_lost_updates, the_cluster_is_closed,
+	it_registers_anew_for_a_reason, it_registers_anew_after_lost_updates,
+	its_worker_ends_after_lost_updates, it_leaves_after_lost_updates, the_cluster_is_closed,
 	whatever_pid_it_says, the_loop_is_destroyed, few_descriptors,
 	a_result_that_is_no_value, a_name_is_one_word)

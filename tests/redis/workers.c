@@ -800,7 +800,9 @@ limit_memory(pid_t pid, size_t more)
    ends, as with a worker that dies of it. */
 START_TEST(a_node_has_no_memory_for_a_result)
 {
+	const evc_schedule_opts how[] = { { 0 }, { .flags = EVC_TRANSACTIONAL } };
 	evc_remote *r;
+	unsigned i;
 
 	if (t_under_asan() || t_under_tsan())
 		T_SKIP("a limit of the address space ends the node");
@@ -809,12 +811,14 @@ START_TEST(a_node_has_no_memory_for_a_result)
 	rig_open(NULL);
 	IS(take_number(SCHEDULE("add", "[ii]", 1, 2)), 3);
 	limit_memory(node_of(0), 200000000);
-	r = SCHEDULE("big", "[ii]", 60000000, 1);
-	IS(code_of(r), EVC_ABORTED);
-	HAS(info_of(r).text, "3 deaths");
-	HAS(info_of(r).text, "registered anew before the end of its lease");
-	evc_remote_free(r);
-	IS(join(), EVC_ABORTED);
+	for (i = 0; i < 2; i++) {
+		r = SCHEDULE_WITH(&how[i], "big", "[ii]", 60000000, 1);
+		IS(code_of(r), EVC_ABORTED);
+		HAS(info_of(r).text, "3 deaths");
+		HAS(info_of(r).text, "it had no memory for a message");
+		evc_remote_free(r);
+		IS(join(), EVC_ABORTED);
+	}
 	IS(take_number(SCHEDULE("add", "[ii]", 1, 2)), 3);
 	OK(join());
 }

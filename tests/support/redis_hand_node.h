@@ -32,6 +32,8 @@ struct hand_node {
 	redisContext *c;
 	char ns[64], name[64], where[300];
 	uint64_t inc, g, seq, beat;
+	uint64_t n_workers_and; /* what a registration's number has beside the
+				   number of its workers */
 	unsigned n_slots;
 	char last[64];        /* of its stream */
 	struct bytes out;     /* frames to be sent */
@@ -177,7 +179,7 @@ static MAYBE_UNUSED bool
 hn_try_register(struct hand_node *h, unsigned lease_ms)
 {
 	char g[32], lease[64], px[16], inc[32], ev[48], key[100];
-	struct frame_note note = { h->n_slots, h->where };
+	struct frame_note note = { h->n_slots | h->n_workers_and, h->where };
 	struct bytes b = { 0 };
 	const char *word[10];
 	size_t len[10] = { 0 };

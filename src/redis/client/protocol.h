@@ -137,6 +137,10 @@
 #define RANGE_COST 32
 #define NODE_NAME_SIZE 128
 
+/* In the number of a FRAME_NODE, beside the number of workers: the node's session
+   before ended for want of memory. */
+#define NODE_NO_MEMORY (UINT64_C(1) << 32)
+
 /* The number of a FRAME_GONE. */
 #define GONE_RAN 1  /* the oldest function may have ended the worker */
 #define GONE_IDLE 2 /* no function ran, and none that was sent has begun */

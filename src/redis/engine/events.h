@@ -64,6 +64,9 @@ bool evc__session_sees(struct node_session *s, uint64_t seq);
 bool evc__session_may_have_changed(const struct node_session *s);
 /* Is an entry missing, perhaps with updates of functions that would run again? */
 bool evc__session_lost_changes(const struct node_session *s);
+/* A worker or the session says that it has ended.  true: an entry before may have
+   had results with updates, and the session is fenced instead. */
+bool evc__session_end_is_doubted(struct node_session *s);
 /* Look whether entries before are missing. */
 void evc__session_gaps(struct node_session *s);
 /* A renewal of the session's lease was seen, and has left `beat`. */

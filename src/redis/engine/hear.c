@@ -153,6 +153,8 @@ hear_end(struct node_session *s, const struct frame *f)
 	evc__text_ends(&t, note.text);
 	if (f->type == FRAME_FENCED)
 		evc__remote_worker_fenced(w, why);
+	else if (evc__session_end_is_doubted(s))
+		return;
 	else if (!w->up) {
 		w->start = s->e->reader.worker_start;
 		s->e->sink->gone(s->e->core, w->index, why, EVC_ENGINE_DIED);
@@ -285,10 +287,10 @@ hear_one(struct node_session *s, const struct frame *f)
 		e->lock.variables_used = true;
 		break;
 	case FRAME_LEFT:
-		if (evc__frame_get_bare(f) == 0)
-			evc__session_over(s, "it has left", EVC_ENGINE_LEFT);
-		else
+		if (evc__frame_get_bare(f) < 0)
 			fence_for_garbage(s, evc_last_error());
+		else if (!evc__session_end_is_doubted(s))
+			evc__session_over(s, "it has left", EVC_ENGINE_LEFT);
 		break;
 	default:
 		fence_for_garbage(s, "a frame for nodes");

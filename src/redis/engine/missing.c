@@ -61,6 +61,15 @@ evc__session_lost_changes(const struct node_session *s)
 
 static const char lost[] = "an entry of it was lost";
 
+bool
+evc__session_end_is_doubted(struct node_session *s)
+{
+	if (!lacks(s, s->seen) || !evc__session_may_have_changed(s))
+		return false;
+	evc__session_fence(s, lost);
+	return true;
+}
+
 /* A node does not send so many entries before the server has the first. */
 void
 evc__session_gaps(struct node_session *s)

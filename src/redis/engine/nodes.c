@@ -309,7 +309,7 @@ read_registration(struct node_session *s, const unsigned char *p, size_t n)
 		return st;
 	evc__session_read_note(s, note.text);
 	evc__feed_join(s, hash_bytes(p + node.whole, hello.whole));
-	st = make_workers(s, note.number);
+	st = make_workers(s, note.number & ~NODE_NO_MEMORY);
 	for (i = 0; st == 0 && i < s->n_workers; i++)
 		e->sink->worker_names(e->core, s->workers[i]->index, names,
 				      n_names);
@@ -383,25 +383,39 @@ evc__redis_end_leases(struct redis_engine *e)
 		delete_lease(e, s->name);
 }
 
+/* The node's session before ended for want of memory, says this registration. */
+static bool
+had_no_memory(const unsigned char *p, size_t n)
+{
+	struct frame node;
+	struct frame_note note;
+
+	return evc__frame_next(p, n, UINT32_MAX, &node) > 0 &&
+	       node.type == FRAME_NODE &&
+	       evc__frame_get_note(&node, &note) == 0 &&
+	       (note.number & NODE_NO_MEMORY) != 0;
+}
+
 /* The node has registered anew.  false: the node has to come again. */
 static bool
-end_former(struct node_session *s)
+end_former(struct node_session *s, bool no_memory)
 {
 	const char *why = "it registered anew";
 
+	if (!s->ending && no_memory) {
+		/* Functions may be why, also others. */
+		s->blames = true;
+		why = "it had no memory for a message, and registered anew; "
+		      "its log says more";
+	} else if (!s->ending &&
+		   sync_mono() < evc__after(s->beat_ns, s->e->lease_ns))
+		why = "it registered anew before the end of its lease; its "
+		      "log says why";
 	/* Entries may be lost, and the fence finds out. */
 	if (!s->marked && evc__session_may_have_changed(s)) {
 		evc__session_fence(s, "%s", why);
 		delete_lease(s->e, s->name);
 		return false;
-	}
-	/* The node gave up, for want of memory as a rule, and functions may be
-	   why. */
-	if (!s->ending &&
-	    sync_mono() < evc__after(s->beat_ns, s->e->lease_ns)) {
-		s->blames = true;
-		why = "it registered anew before the end of its lease; its "
-		      "log says why";
 	}
 	evc__session_over(s, s->ending ? s->why : why, EVC_ENGINE_DIED);
 	return true;
@@ -417,7 +431,7 @@ evc__session_begin(struct redis_engine *e, const char *name, uint64_t inc,
 	if ((s != NULL && s->inc >= inc) ||
 	    evc__session_is_former(e, name, inc))
 		return;
-	if (s != NULL && !end_former(s))
+	if (s != NULL && !end_former(s, had_no_memory(frames, n)))
 		return;
 	/* The generation is over, and no session begins in it. */
 	if (e->lock.phase != PHASE_LIVE && e->lock.phase != PHASE_AWAY)

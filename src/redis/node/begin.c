@@ -33,6 +33,7 @@ on_registered(const redisReply *r, void *arg)
 		      s->gen, s->node->address.ns, (unsigned long long)s->inc,
 		      s->node->n_workers);
 	s->state = SESSION_LIVE;
+	s->node->no_memory = false;
 	evc__copy(s->node->search.served, sizeof s->node->search.served,
 		  s->node->search.id);
 	s->node->search.served_lease_ns = s->lease_ns;
@@ -48,8 +49,11 @@ on_registered(const redisReply *r, void *arg)
 static bool
 add_registration(struct session *s, struct bytes *b)
 {
-	const struct frame_note note = { .number = s->node->n_workers,
-					 .text = s->node->where };
+	const struct frame_note note = {
+		.number = s->node->n_workers |
+			  (s->node->no_memory ? NODE_NO_MEMORY : 0),
+		.text = s->node->where,
+	};
 
 	return evc__frame_put_note(b, FRAME_NODE, &note) == 0 &&
 	       evc__frame_put_hello(b, UINT32_MAX, s->node->functions,

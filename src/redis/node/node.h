@@ -84,6 +84,8 @@ struct node {
 	evc_status status;
 	struct session *session; /* NULL: the node looks for a coordinator */
 	uint64_t inc;            /* number of the last session */
+	bool no_memory;          /* a session ended for want of memory, and no
+				    later one is registered */
 	struct coord_search search;
 	char said[REDIS_WHY_SIZE]; /* last text to the log */
 	struct told told;

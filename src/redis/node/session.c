@@ -136,5 +136,6 @@ evc__node_is_unknown(const struct session *s)
 void
 evc__node_no_memory(struct session *s)
 {
+	s->node->no_memory = true;
 	evc__node_end(s, "has no memory");
 }
