@@ -296,44 +296,6 @@ START_TEST(a_node_that_is_stopped)
 }
 END_TEST
 
-/* A script of somebody's that does not end: the server answers BUSY. */
-static redisContext *
-makes_busy(void)
-{
-	redisContext *c;
-	redisReply *r;
-	bool busy = false;
-	int done = 0;
-
-	rs_do(rg.server, "CONFIG SET busy-reply-threshold 10");
-	c = rs_connect(rg.server);
-	ck_assert_ptr_nonnull(c);
-	IS(redisAppendCommand(c, "EVAL %s 0", "while true do end"), REDIS_OK);
-	IS(redisBufferWrite(c, &done), REDIS_OK);
-	ck_assert(done);
-	while (!busy) {
-		r = rs_ask(rg.server, "GET nothing");
-		busy = r->type == REDIS_REPLY_ERROR;
-		freeReplyObject(r);
-	}
-	return c;
-}
-
-static void
-is_busy_no_more(redisContext *c)
-{
-	redisReply *r = NULL;
-
-	rs_do(rg.server, "SCRIPT KILL");
-	/* That only asks for the end; then the script has its answer. */
-	IS(redisGetReply(c, (void **)&r), REDIS_OK);
-	ck_assert_int_eq(r->type, REDIS_REPLY_ERROR);
-	freeReplyObject(r);
-	/* Rows behind have scripts that may take longer than that. */
-	rs_do(rg.server, "CONFIG SET busy-reply-threshold 5000");
-	redisFree(c);
-}
-
 START_TEST(a_server_that_is_busy)
 {
 	redisContext *c;
@@ -358,37 +320,6 @@ open_without_a_node(double lease)
 	OK(open_another(rg.uri, &config, &on.cl));
 	evc_remote_free(SCHEDULE("add", "[ii]", 1, 2));
 }
-
-/* It has noticed that, and says so. */
-static void
-says(const char *part)
-{
-	char text[1000];
-
-	UNTIL((own_report(evc_cluster_scope(on.cl), text, sizeof(text)),
-	       strstr(text, part) != NULL));
-}
-
-/* It answers later: no function fails for that. */
-START_TEST(functions_wait_for_a_busy_server)
-{
-	const evc_cluster_config config = { .lease = 10 };
-	redisContext *c;
-	evc_remote *r;
-
-	rig(_i, &(struct rig_opts){ .own = true });
-	rig_node(1);
-	rig_open(&config);
-	IS(take_number(SCHEDULE("add", "[ii]", 1, 2)), 3);
-	c = makes_busy();
-	r = SCHEDULE("add", "[ii]", 3, 4);
-	says("BUSY");
-	ck_assert_uint_ne(info_of(r).state, EVC_REMOTE_DONE);
-	is_busy_no_more(c);
-	IS(take_number(r), 7);
-	OK(join());
-}
-END_TEST
 
 START_TEST(one_that_was_never_there)
 {
@@ -458,7 +389,7 @@ REDIS_ROWS("redis: the end of a cluster", functions,
 	   ROW(waits_with_a_server_that_is_frozen),
 	   ROW(calls_about_variables_end_with_the_stop),
 	   ROW(a_node_that_is_stopped),
-	   ROW(a_server_that_is_busy), ROW(functions_wait_for_a_busy_server),
+	   ROW(a_server_that_is_busy),
 	   ROW(a_function_that_runs_with_a_frozen_server),
 	   ROW(one_that_was_never_there),
 	   ROW(one_that_was_always_frozen), ROW(one_that_was_always_busy),

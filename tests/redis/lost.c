@@ -233,6 +233,8 @@ START_TEST(variables_are_deleted_soon_after_the_first_change)
 	/* Behind the coordinator's question for the changes. */
 	IS(evc_variable_get(on.cl, "nothing", &v), -EVC_NOT_FOUND);
 	rs_do(rg.server, "DEL {%s}:var {%s}:count", rg.ns, rg.ns);
+	/* Before the next renewal, too. */
+	IS(evc_variable_get(on.cl, "n", &v), -EVC_UNAVAILABLE);
 	UNTIL(join() == EVC_UNAVAILABLE);
 	HAS(evc_last_error(), "has fewer changes than it had");
 	evc_remote_free(r);

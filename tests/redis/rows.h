@@ -407,6 +407,56 @@ rig_open_in_vain(const evc_cluster_config *config, const char *why)
 
 /* ---- main ---- */
 
+/* ---- a busy server ---- */
+
+/* A script of somebody's that does not end: the server answers BUSY. */
+static MAYBE_UNUSED redisContext *
+makes_busy(void)
+{
+	redisContext *c;
+	redisReply *r;
+	bool busy = false;
+	int done = 0;
+
+	rs_do(rg.server, "CONFIG SET busy-reply-threshold 10");
+	c = rs_connect(rg.server);
+	ck_assert_ptr_nonnull(c);
+	IS(redisAppendCommand(c, "EVAL %s 0", "while true do end"), REDIS_OK);
+	IS(redisBufferWrite(c, &done), REDIS_OK);
+	ck_assert(done);
+	while (!busy) {
+		r = rs_ask(rg.server, "GET nothing");
+		busy = r->type == REDIS_REPLY_ERROR;
+		freeReplyObject(r);
+	}
+	return c;
+}
+
+static MAYBE_UNUSED void
+is_busy_no_more(redisContext *c)
+{
+	redisReply *r = NULL;
+
+	rs_do(rg.server, "SCRIPT KILL");
+	/* That only asks for the end; then the script has its answer. */
+	IS(redisGetReply(c, (void **)&r), REDIS_OK);
+	ck_assert_int_eq(r->type, REDIS_REPLY_ERROR);
+	freeReplyObject(r);
+	/* Rows behind have scripts that may take longer than that. */
+	rs_do(rg.server, "CONFIG SET busy-reply-threshold 5000");
+	redisFree(c);
+}
+
+/* It has noticed that, and says so. */
+static MAYBE_UNUSED void
+says(const char *part)
+{
+	char text[1000];
+
+	UNTIL((own_report(evc_cluster_scope(on.cl), text, sizeof(text)),
+	       strstr(text, part) != NULL));
+}
+
 #define REDIS_ROWS(area, functions, ...) \
 	__attribute__((constructor)) static void only_redis_(void) \
 	{ \

@@ -65,6 +65,7 @@ const char evc__script_head[] =
 	"    string.format('%.0f', changes) .. ' ' .. call('HLEN', var)) "
 	"end "
 	"local function are_gone(key, var) "
+	"  if not call('HGET', key, 'whole') then return true end "
 	"  local changes, names = string.match(call('HGET', key, 'names') or '', "
 	"    '^(%d+) (%d+)$') "
 	"  return names and call('HGET', key, 'changes') == changes "

@@ -37,118 +37,6 @@ evc__frame_batch_about(struct frame_batch *batch, const struct remote_worker *w)
 	return st;
 }
 
-/* ---- orders ---- */
-
-static void
-send_cancel_one(struct remote_worker *w, struct sent_call *call)
-{
-	struct frame_batch *batch = &w->session->control;
-
-	call->asked = true;
-	if (evc__frame_batch_about(batch, w) == 0)
-		(void)evc__frame_put_number(&batch->bytes, FRAME_CANCEL_ONE,
-					    call->n);
-	redis_feed_soon(w->session->e);
-}
-
-static struct remote_worker *
-worker_by_index(struct redis_engine *e, uint64_t index)
-{
-	return index < e->sessions.n_workers ? e->sessions.workers[index]
-					     : NULL;
-}
-
-void
-evc__redis_cancel(struct redis_engine *e, uint64_t upto)
-{
-	struct node_session *s, *tmp;
-
-	if (upto <= e->sessions.cancelled_upto)
-		return;
-	e->sessions.cancelled_upto = upto;
-	EACH_SESSION(s, tmp, e) {
-		/* Without memory the functions run to their end: none is
-		   lost. */
-		if (s->bytes > 0 && !s->ending) {
-			(void)evc__frame_put_number(&s->control.bytes,
-						    FRAME_CANCEL, upto);
-			evc__session_dirty(s);
-		}
-	}
-}
-
-void
-evc__redis_cancel_ones(struct redis_engine *e, const uint64_t *ones, size_t n)
-{
-	size_t i;
-
-	for (i = 0; i + 1 < n; i += 2) {
-		struct remote_worker *w = worker_by_index(e, ones[i]);
-		struct sent_call *call =
-			w != NULL
-				? evc__remote_worker_find(w, ones[i + 1], NULL)
-				: NULL;
-
-		if (call != NULL)
-			send_cancel_one(w, call);
-	}
-}
-
-void
-evc__redis_kill(struct redis_engine *e, const struct noted_workers *kills)
-{
-	size_t i;
-
-	for (i = 0; i < kills->n; i++) {
-		struct remote_worker *w = worker_by_index(e, kills->at[i]);
-
-		if (w == NULL || !w->up)
-			continue;
-		w->session->kill_ns = sync_mono();
-		if (evc__frame_batch_about(&w->session->control, w) < 0 ||
-		    evc__frame_put_bare(&w->session->control.bytes,
-					FRAME_KILL) < 0)
-			evc__session_fence(w->session,
-					   "there is no memory to order a "
-					   "kill");
-	}
-}
-
-void
-evc__redis_ask_stacks(struct redis_engine *e,
-		      const struct noted_workers *stacks)
-{
-	size_t i;
-
-	for (i = 0; i < stacks->n && e->sink->stack != NULL; i++) {
-		struct remote_worker *w = worker_by_index(e, stacks->at[i]);
-		struct frame_batch *batch;
-
-		batch = w != NULL && w->up ? &w->session->control : NULL;
-		if (batch == NULL || evc__frame_batch_about(batch, w) < 0 ||
-		    evc__frame_put_bare(&batch->bytes, FRAME_LOOK) < 0)
-			e->sink->stack(e->core, stacks->at[i], NULL);
-		else
-			w->stack_asked = true;
-	}
-}
-
-/* A late chunk has come, and the order for its functions perhaps before: send
-   the cancels of single functions again. */
-static void
-send_cancels_again(struct node_session *s)
-{
-	unsigned i, k;
-
-	for (i = 0; i < s->n_workers; i++) {
-		struct remote_worker *w = s->workers[i];
-
-		for (k = 0; w != NULL && w->up && k < w->n; k++)
-			if (worker_call(w, k)->asked)
-				send_cancel_one(w, worker_call(w, k));
-	}
-}
-
 /* ---- failures ---- */
 
 static void
@@ -252,9 +140,9 @@ on_chunk(const redisReply *r, void *arg)
 	if (r->type != REDIS_REPLY_ERROR) {
 		evc__trouble_over(&s->e->trouble.told, TROUBLE_ORDERS);
 		s->has_stream = true;
-		s->untold = s->untold && !c->control;
+		s->untold = s->untold && !c->control && !c->late;
 		if (c->late && !c->control)
-			send_cancels_again(s);
+			evc__session_cancel_again(s);
 		free_chunk(c);
 		return;
 	}
@@ -330,9 +218,23 @@ send_chunk(struct chunk *c)
 		evc__redis_to_ends(s);
 }
 
+/* What a worker is to build comes before the functions that use it. */
+static bool
+data_waits(const struct node_session *s)
+{
+	const struct list *n;
+
+	for (n = s->chunks.next; n != &s->chunks; n = n->next)
+		if (LIST_OF(n, const struct chunk, link)->waits &&
+		    !LIST_OF(n, const struct chunk, link)->control)
+			return true;
+	return false;
+}
+
 static void
 flush_batch(struct node_session *s, struct frame_batch *batch, bool control)
 {
+	struct redis_engine *e = s->e;
 	struct chunk *c;
 
 	if (batch->bytes.n == 0)
@@ -362,8 +264,11 @@ flush_batch(struct node_session *s, struct frame_batch *batch, bool control)
 	}
 	c->bytes = batch->bytes;
 	*batch = (struct frame_batch){ .has_worker = false };
+	c->waits = c->failed = !control && data_waits(s);
 	list_append(&s->chunks, &c->link);
-	send_chunk(c);
+	e->sessions.any_waits |= c->waits;
+	if (!c->waits)
+		send_chunk(c);
 }
 
 void

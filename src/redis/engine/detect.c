@@ -288,19 +288,24 @@ on_leases(const redisReply *r, void *arg)
 			take_lease(s, r->element[2 * i], r->element[2 * i + 1]);
 	}
 	sync_free(k);
+	if (fine)
+		e->detect.looked_ns = e->detect.asked_ns;
+	/* So the server counts as away, and is given up in time. */
+	else if (r != NULL && evc__reply_status(r) == -EVC_UNAVAILABLE &&
+		 sync_mono() - e->detect.looked_ns >= e->lease_ns)
+		evc__redis_client_reset(e->client, r->str);
 }
 
-/* Note a gap between two questions. */
+/* Note a gap between two questions that have got their answers. */
 static void
 note_question(struct redis_engine *e)
 {
-	uint64_t now = sync_mono();
+	uint64_t now = e->detect.asked_ns = sync_mono();
 
 	if (now - e->detect.looked_ns >= e->lease_ns) {
 		e->detect.stood_ns = now - e->detect.looked_ns;
 		e->detect.back_ns = now;
 	}
-	e->detect.looked_ns = now;
 }
 
 /* Ask for the next n sessions. */
@@ -353,6 +358,8 @@ evc__redis_detect(struct redis_engine *e)
 	if (e->detect.n_asking > 0 || !e->up)
 		return;
 	note_question(e);
+	if (n == 0)
+		e->detect.looked_ns = e->detect.asked_ns;
 	for (; n > 0; n -= some) {
 		some = n < LOOK_MOST ? n : LOOK_MOST;
 		ask_for_leases(e, some);

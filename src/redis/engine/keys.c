@@ -115,10 +115,9 @@ on_unlinked(const redisReply *r, void *arg)
 {
 	struct unlinking *u = arg;
 
-	if (r != NULL)
+	u->waits = r == NULL || evc__reply_status(r) == -EVC_UNAVAILABLE;
+	if (!u->waits)
 		free_unlinking(u);
-	else
-		u->waits = true;
 }
 
 static void

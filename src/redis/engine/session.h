@@ -214,6 +214,12 @@ evc_status evc__frame_batch_about(struct frame_batch *batch,
 /* Send the batches of a session, or of all. */
 void evc__session_flush(struct node_session *s);
 void evc__redis_flush(struct redis_engine *e);
+/* Send chunks again, after a lost connection or after a while. */
+void evc__redis_chunks_again(struct redis_engine *e);
+void evc__session_chunks_drop(struct node_session *s);
+
+/* ---- orders.c ---- */
+
 /* Orders of the core: cancel functions up to a number, or pairs of worker and
    function; kill workers. */
 void evc__redis_cancel(struct redis_engine *e, uint64_t upto);
@@ -223,9 +229,9 @@ void evc__redis_kill(struct redis_engine *e, const struct noted_workers *kills);
 /* Ask workers for their stacks. */
 void evc__redis_ask_stacks(struct redis_engine *e,
 			   const struct noted_workers *stacks);
-/* Send chunks again, after a lost connection or after a while. */
-void evc__redis_chunks_again(struct redis_engine *e);
-void evc__session_chunks_drop(struct node_session *s);
+/* A late chunk has come, and the order for its functions perhaps before: send the
+   cancels of single functions again. */
+void evc__session_cancel_again(struct node_session *s);
 
 /* ---- feed.c ---- */
 

@@ -99,6 +99,7 @@ on_tick(struct ev_loop *ev, struct ev_timer *timer, int events)
 	if (e->lock.phase == PHASE_LIVE || e->lock.phase == PHASE_RESTART)
 		evc__redis_chunks_again(e);
 	evc__feed_around(e);
+	evc__redis_unlink_again(e);
 	evc__redis_fence_again(e);
 	e->reader.rests = false;
 	send_waiting(e);
@@ -299,7 +300,6 @@ on_up(struct redis_client *cl, bool same, void *arg)
 
 	e->up = true;
 	evc__redis_away(e, 0);
-	evc__redis_unlink_again(e);
 	if (e->lock.why_down[0] != '\0')
 		evc_log(e->scope, EVC_LOG_ERROR, NULL,
 			"redis: the cluster stays given up: %s",

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A server that is busy with somebody's script, and answers BUSY: functions wait,
+ * in their order; nothing is forgotten; and after some leases it is given up.
+ */
+#include "rows.h"
+
+static void
+begin_with_lease(int i, double lease)
+{
+	const evc_cluster_config config = { .lease = lease };
+
+	rig(i, &(struct rig_opts){ .own = true });
+	rig_node(1);
+	rig_open(&config);
+	IS(take_number(SCHEDULE("add", "[ii]", 1, 2)), 3);
+}
+
+static bool
+report_has(const char *part)
+{
+	char text[1000];
+
+	own_report(evc_cluster_scope(on.cl), text, sizeof(text));
+	return strstr(text, part) != NULL;
+}
+
+/* It answers later: no function fails for that. */
+START_TEST(functions_wait_for_it)
+{
+	redisContext *c;
+	evc_remote *r;
+
+	begin_with_lease(_i, 10);
+	c = makes_busy();
+	r = SCHEDULE("add", "[ii]", 3, 4);
+	says("BUSY");
+	ck_assert_uint_ne(info_of(r).state, EVC_REMOTE_DONE);
+	is_busy_no_more(c);
+	IS(take_number(r), 7);
+	UNTIL(!report_has("BUSY"));
+	OK(join());
+}
+END_TEST
+
+/* [value of a worker] -> what it is */
+static evc_status
+fn_use(evc_exec *x, void *arg)
+{
+	evc_local *l;
+	int64_t n;
+
+	(void)arg;
+	if (evc_exec_unpack(x, "[w]", &l) < 0 ||
+	    evc_unpack(evc_local_value(l), "I", &n) < 0)
+		return EVC_INVALID_ARGUMENT;
+	return evc_exec_return(x, "I", n);
+}
+
+static evc_status
+fn_new(evc_exec *x, void *arg)
+{
+	(void)arg;
+	return evc_exec_return(x, "I", (int64_t)42);
+}
+
+/* The order to build waits for the next try.  What uses the value comes when the
+   server is no more busy, and does not go before it. */
+START_TEST(values_are_built_before_functions_use_them)
+{
+	evc_per_worker *value;
+	redisContext *c;
+	int i;
+
+	begin_with_lease(_i, 10);
+	for (i = 0; i < 5; i++) {
+		c = makes_busy();
+		OK(evc_per_worker_value(on.cl, "v", "new", NULL, &value));
+		says("BUSY");
+		is_busy_no_more(c);
+		IS(take_number(SCHEDULE("use", "[w]", value)), 42);
+		evc_per_worker_free(value);
+	}
+	OK(join());
+}
+END_TEST
+
+/* Inputs that have a key of their own on the server. */
+static int
+n_values(void)
+{
+	redisReply *r = rs_ask(rg.server, "KEYS {%s}:*:v:*", rg.ns);
+	int n;
+
+	ck_assert_int_eq(r->type, REDIS_REPLY_ARRAY);
+	n = (int)r->elements;
+	freeReplyObject(r);
+	return n;
+}
+
+START_TEST(values_that_are_freed_meanwhile_are_deleted)
+{
+	redisContext *c;
+	evc_remote *r;
+
+	begin_with_lease(_i, 10);
+	rig_node(1);
+	UNTIL(numbers().n_up == 2);
+	r = SCHEDULE_WITH(&(evc_schedule_opts){ .worker = "worker 0" }, "big",
+			  "[ii]", 200000, 1);
+	ck_assert_int_gt(take_number(SCHEDULE_WITH(
+				 &(evc_schedule_opts){ .worker = "worker 1" },
+				 "look", "[rr]", r, r)),
+			 400000);
+	ck_assert_int_gt(n_values(), 0);
+	c = makes_busy();
+	evc_remote_free(r);
+	r = SCHEDULE("add", "[ii]", 3, 4);
+	says("BUSY");
+	is_busy_no_more(c);
+	IS(take_number(r), 7);
+	UNTIL(n_values() == 0);
+	OK(join());
+}
+END_TEST
+
+/* It is away, and no function is to blame. */
+START_TEST(for_longer_than_some_leases)
+{
+	redisContext *c;
+	evc_remote *r;
+
+	begin_with_lease(_i, 1);
+	r = SCHEDULE_WITH(&(evc_schedule_opts){ .deaths = 1 }, "hold", "[s]",
+			  "g");
+	UNTIL(are_in("g", 1));
+	c = makes_busy();
+	UNTIL(join() == EVC_UNAVAILABLE);
+	HAS(evc_last_error(), "BUSY");
+	IS(code_of(r), EVC_CANCELLED);
+	ck_assert_uint_eq(info_of(r).deaths, 0);
+	evc_remote_free(r);
+	is_busy_no_more(c);
+}
+END_TEST
+
+static const evc_function functions[] = {
+	ROW_FUNCTIONS,
+	{ .name = "use", .fn = fn_use },
+	{ .name = "new", .fn = fn_new },
+};
+
+REDIS_ROWS("redis: a busy server", functions, ROW(functions_wait_for_it),
+	   ROW(values_are_built_before_functions_use_them),
+	   ROW(values_that_are_freed_meanwhile_are_deleted),
+	   ROW(for_longer_than_some_leases))
