@@ -95,7 +95,7 @@ fn_long(evc_exec *x, void *arg)
 	return set_number(x, name, n + 1) < 0 ? refused(x) : 0;
 }
 
-/* [name, file, n]: n bytes, each of which is what it has read; overtaken in the
+/* [name, file, n]: n bytes, each the number of the variable; overtaken in the
    first run */
 static evc_status
 fn_bytes(evc_exec *x, void *arg)
@@ -749,7 +749,7 @@ START_TEST(nor_does_one_that_cannot_be_alone)
 }
 END_TEST
 
-/* Its patience grows, also when it ends after a rest has begun and ended. */
+/* The patience grows, also with a run that ends behind a whole rest. */
 START_TEST(nor_does_one_that_lasts_longer)
 {
 	evc_remote *r;

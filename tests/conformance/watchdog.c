@@ -413,12 +413,19 @@ START_TEST(a_build_that_hangs_is_a_silence)
 	evc_cluster_config k = { .watchdog = WATCH };
 	evc_per_worker *p = NULL;
 	evc_value args = PACKED("[s]", "g");
+	int i;
 
-	begin_logged(_i, 1, &k);
+	begin_logged(_i, 2, &k);
 	OK(evc_per_worker_value(on.cl, "stuck", "hold", &args, &p));
+	for (i = 0; i < 9; i++)
+		OK(evc_schedule_pack(on.cl, "add", NULL, NULL, "[ii]", 1, i));
 	UNTIL(n_logged(SILENCE) == 1);
-	UNTIL(n_logged("worker 0 builds stuck for ") >= 2);
+	UNTIL(n_logged("builds stuck for ") >= 2);
 	IS(n_logged(": ;"), 0);
+	/* Functions behind a build have not begun. */
+	ck_assert_int_ge(n_logged("; 1 more worker builds something"), 1);
+	IS(n_logged("add on worker "), 0);
+	let_go("g");
 	let_go("g");
 	OK(join());
 	evc_value_free(&args);

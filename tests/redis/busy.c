@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A server that is busy with somebody's script, and answers BUSY: functions wait,
- * in their order; nothing is forgotten; and after some leases it is given up.
+ * in their order; nothing is forgotten; some leases later the server is given up.
  */
 #include "rows.h"
 
@@ -25,7 +25,7 @@ report_has(const char *part)
 	return strstr(text, part) != NULL;
 }
 
-/* It answers later: no function fails for that. */
+/* No function fails for a late answer. */
 START_TEST(functions_wait_for_it)
 {
 	redisContext *c;
@@ -43,7 +43,7 @@ START_TEST(functions_wait_for_it)
 }
 END_TEST
 
-/* [value of a worker] -> what it is */
+/* [value of a worker] -> its number */
 static evc_status
 fn_use(evc_exec *x, void *arg)
 {
@@ -64,8 +64,8 @@ fn_new(evc_exec *x, void *arg)
 	return evc_exec_return(x, "I", (int64_t)42);
 }
 
-/* The order to build waits for the next try.  What uses the value comes when the
-   server is no more busy, and does not go before it. */
+/* The order to build waits for the next try.  A function with the value comes when
+   the server is no more busy, and does not overtake the order. */
 START_TEST(values_are_built_before_functions_use_them)
 {
 	evc_per_worker *value;
@@ -124,7 +124,7 @@ START_TEST(values_that_are_freed_meanwhile_are_deleted)
 }
 END_TEST
 
-/* It is away, and no function is to blame. */
+/* The server is away, and no function is to blame. */
 START_TEST(for_longer_than_some_leases)
 {
 	redisContext *c;

@@ -191,8 +191,8 @@ START_TEST(it_registers_anew_for_a_reason)
 }
 END_TEST
 
-/* Its updates were made, and the entry that says so, its second one, was deleted;
-   then that is what it says, and does. */
+/* The node's updates were made, and the entry about them, the second, was deleted;
+   then the node says, or does, this. */
 static void
 updates_are_lost(void (*end_it)(struct hand_node *h))
 {

@@ -33,10 +33,11 @@ evc__worker_describe(const struct cluster_worker *w, uint64_t now,
 		evc__text_add(t, w->name);
 }
 
+/* The functions of a worker that builds have not begun. */
 static bool
 is_busy(const struct cluster_worker *w)
 {
-	return w->n_running + w->n_given_up > 0;
+	return w->n_running + w->n_given_up > 0 && !evc__building_is_it(w);
 }
 
 void
@@ -62,12 +63,14 @@ put_building(const evc_cluster *cl, uint64_t now, struct text *t)
 {
 	const struct cluster_worker *w, *longest = NULL;
 	const evc_per_worker *p;
-	unsigned i;
+	unsigned i, n = 0;
 
 	for (i = 0; i < cl->workers.n; i++) {
 		w = cl->workers.all[i];
-		if (evc__building_is_it(w) &&
-		    (longest == NULL || w->building_ns < longest->building_ns))
+		if (!evc__building_is_it(w))
+			continue;
+		n++;
+		if (longest == NULL || w->building_ns < longest->building_ns)
 			longest = w;
 	}
 	if (longest == NULL)
@@ -77,6 +80,10 @@ put_building(const evc_cluster *cl, uint64_t now, struct text *t)
 		      longest->name,
 		      p != NULL ? p->def.name : "a per-worker value",
 		      (double)(now - longest->building_ns) / 1e9);
+	if (n > 1)
+		evc__text_fmt(t, n == 2 ? "; %u more worker builds something" :
+					  "; %u more workers build something",
+			      n - 1);
 }
 
 /* Workers that have not ended. */

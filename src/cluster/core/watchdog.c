@@ -93,7 +93,7 @@ write_file(evc_cluster *cl, const char *first, const char *report)
 		sync_fd_close(fd);
 }
 
-/* A file that cannot be written is noticed now, not when its report is needed. */
+/* A wrong name or right is noticed now, not with the first report. */
 static void
 try_file(evc_cluster *cl)
 {

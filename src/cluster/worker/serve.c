@@ -136,8 +136,7 @@ run_task(struct worker_process *p, const evc_engine_task *t)
 	evc__speed_add(speed, f.r.took);
 	if (f.r.took > 0)
 		p->unsent += f.r.took;
-	/* A result with reads or updates may be refused, and then the next run's
-	   counts. */
+	/* After a refusal of reads or updates the next run's result counts. */
 	if (f.r.code == 0 && f.r.n_updates == 0 &&
 	    f.r.value.size >= KEEP_LEAST)
 		put = put_kept(p, t->id, &f);

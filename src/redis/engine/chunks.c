@@ -22,21 +22,6 @@
  * functions counts for later functions, too; an order for one is sent again.
  */
 
-evc_status
-evc__frame_batch_about(struct frame_batch *batch, const struct remote_worker *w)
-{
-	uint64_t number = (uint64_t)w->at << 32 | (uint32_t)w->start;
-	evc_status st;
-
-	evc__session_dirty(w->session);
-	if (batch->has_worker && batch->worker == number)
-		return 0;
-	st = evc__frame_put_number(&batch->bytes, FRAME_SLOT, number);
-	batch->has_worker = st == 0;
-	batch->worker = number;
-	return st;
-}
-
 /* ---- failures ---- */
 
 static void
@@ -218,7 +203,7 @@ send_chunk(struct chunk *c)
 		evc__redis_to_ends(s);
 }
 
-/* What a worker is to build comes before the functions that use it. */
+/* Builds come before the functions that use their values. */
 static bool
 data_waits(const struct node_session *s)
 {

@@ -1,11 +1,29 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Orders for running functions and their workers: cancels, kills, and questions
- * for stacks.  They go out as chunks of their own, before functions.
- * Called by: turn.c; chunks.c when an order may have come too early.
+ * Frames for a worker, and orders for running functions and their workers:
+ * cancels, kills, and questions for stacks.  Orders go out as chunks of their own,
+ * before functions.
+ * Called by: turn.c, feed.c; chunks.c when an order may have come too early.
  * Locks: none; loop thread only.
  */
 #include "redis/engine/engine.h"
+
+evc_status
+evc__frame_batch_about(struct frame_batch *batch, const struct remote_worker *w)
+{
+	uint64_t number = (uint64_t)w->at << 32 | (uint32_t)w->start;
+	evc_status st;
+
+	evc__session_dirty(w->session);
+	if (batch->has_worker && batch->worker == number)
+		return 0;
+	st = evc__frame_put_number(&batch->bytes, FRAME_SLOT, number);
+	batch->has_worker = st == 0;
+	batch->worker = number;
+	return st;
+}
+
+/* ---- orders ---- */
 
 static void
 send_cancel_one(struct remote_worker *w, struct sent_call *call)

@@ -190,6 +190,14 @@ void evc__redis_due(struct redis_engine *e, uint64_t mono_ns);
 /* The time at which a lease that was renewed at since_ns is surely over. */
 uint64_t evc__redis_over_ns(uint64_t since_ns, uint64_t lease_ns);
 
+/* ---- registration.c ---- */
+
+/* Read the frames, and nothing else, and make the workers. */
+evc_status evc__registration_read(struct node_session *s, const unsigned char *p,
+				  size_t n);
+/* The node's session before ended for want of memory. */
+bool evc__registration_had_no_memory(const unsigned char *p, size_t n);
+
 /* ---- nodes.c ---- */
 
 /* A node registers. */
@@ -208,9 +216,6 @@ void evc__sessions_free(struct redis_engine *e);
 
 /* ---- chunks.c ---- */
 
-/* The frames that follow in the batch are about this worker. */
-evc_status evc__frame_batch_about(struct frame_batch *batch,
-				  const struct remote_worker *w);
 /* Send the batches of a session, or of all. */
 void evc__session_flush(struct node_session *s);
 void evc__redis_flush(struct redis_engine *e);
@@ -220,6 +225,9 @@ void evc__session_chunks_drop(struct node_session *s);
 
 /* ---- orders.c ---- */
 
+/* The frames that follow in the batch are about this worker. */
+evc_status evc__frame_batch_about(struct frame_batch *batch,
+				  const struct remote_worker *w);
 /* Orders of the core: cancel functions up to a number, or pairs of worker and
    function; kill workers. */
 void evc__redis_cancel(struct redis_engine *e, uint64_t upto);

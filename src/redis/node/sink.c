@@ -353,7 +353,7 @@ tell_finished(struct local_worker *w, const evc_engine_result *r)
 		sync_free(r->memory);
 		return;
 	}
-	/* As in a worker: others may be refused. */
+	/* As in a worker: results with updates may be refused. */
 	if (fine && r->n_updates == 0 && r->value.size >= VALUE_LEAST)
 		kept = evc__node_value_keep(s, job->task.id, &f.r);
 	f.kept = kept != NULL;
