@@ -484,7 +484,7 @@ START_TEST(a_stop_ends_what_runs_and_what_waits)
 }
 END_TEST
 
-/* Its result is dropped, and so is what it does from then on. */
+/* The result is dropped, and later changes are refused. */
 START_TEST(one_that_was_given_up_changes_nothing)
 {
 	evc_cluster_config brief = config;

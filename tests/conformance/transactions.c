@@ -74,8 +74,8 @@ fn_overtaken(evc_exec *x, void *arg)
 	return evc_exec_return(x, "I", n + 1);
 }
 
-/* [name, file, n]: overtaken in the first n runs; those behind them last longer
-   than a patience at first */
+/* [name, file, n]: overtaken in the first n runs; later runs last longer than the
+   first patience */
 static evc_status
 fn_long(evc_exec *x, void *arg)
 {
@@ -707,8 +707,8 @@ START_TEST(after_eight_times_it_runs_alone)
 }
 END_TEST
 
-/* The one that runs alone waits for what only another can do.  Had the others to
-   wait for each of its runs, it would take longer than a test may. */
+/* The function that runs alone waits for a change by another.  If others waited
+   for each of these runs, the row would take longer than a test may. */
 START_TEST(nobody_waits_for_ever)
 {
 	evc_remote *r;

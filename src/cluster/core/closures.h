@@ -57,8 +57,7 @@ struct closures {
 	bool alone_news;      /* for the owner: closures that have waited for the
 				 sake of `alone`, or one of it, may have to be
 				 taken */
-	bool alone_beside;    /* others ran beside alone_taken, or it has begun
-				 beside them */
+	bool alone_beside;    /* others ran beside alone_taken at some time */
 	uint64_t n_held, n_queued, n_taken;
 	uint64_t last_n;      /* number of the last attempt, from 1 on */
 	uint64_t cancel_upto; /* attempts up to here are asked to stop */

@@ -21,8 +21,8 @@
 
 /* Notes stay for up to twice as long. */
 #define HOLD_NS UINT64_C(2000000)
-/* Answers that nobody has read fill the link, and then the coordinator answers no
-   more; so from this number on the function reads them. */
+/* Unread answers fill the link, and then the coordinator answers no more.  From
+   this number on the function reads answers. */
 #define UNANSWERED_MOST 128
 
 enum { BELL_DOWN, BELL_RUNG, BELL_END };

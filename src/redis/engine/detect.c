@@ -296,7 +296,7 @@ on_leases(const redisReply *r, void *arg)
 		evc__redis_client_reset(e->client, r->str);
 }
 
-/* Note a gap between two questions that have got their answers. */
+/* Note a gap between two answered questions. */
 static void
 note_question(struct redis_engine *e)
 {

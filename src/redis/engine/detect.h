@@ -30,7 +30,7 @@ struct watched {
 struct detection {
 	unsigned n_asking;   /* answers with leases that are on their way */
 	uint64_t asked_ns;   /* time of the last question for leases */
-	uint64_t looked_ns;  /* time of the last one with an answer */
+	uint64_t looked_ns;  /* time of the last answered question */
 	uint64_t stood_ns;   /* length of the last gap of a lease or more
 				between two questions */
 	uint64_t back_ns;    /* end of that gap; 0: there was none */
