@@ -275,7 +275,7 @@ START_TEST(an_addition_is_seen_while_its_function_goes_on)
 }
 END_TEST
 
-/* Nobody reads the answers for so long that there are thousands. */
+/* There are thousands of answers. */
 START_TEST(a_function_adds_for_as_long_as_it_likes)
 {
 	char file[] = "/tmp/evc-later-XXXXXX";
@@ -301,7 +301,7 @@ START_TEST(a_function_adds_for_as_long_as_it_likes)
 }
 END_TEST
 
-/* Additions that do not fit into the frame of a result go by themselves. */
+/* Additions without room in the frame of a result go by themselves. */
 START_TEST(a_small_frame)
 {
 	evc_cluster_config k = { .max_frame = 4096 };

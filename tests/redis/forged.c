@@ -162,8 +162,8 @@ register_with_functions_counted(struct hand_node *h)
 	h->n_workers_and = 0;
 }
 
-/* A death counts for what ran when there was no memory, also when its entries are
-   read first; for an order that was lost nothing counts. */
+/* A death counts for running functions when there was no memory, also when entries
+   are read first; any other reason counts for nothing. */
 START_TEST(it_registers_anew_for_a_reason)
 {
 	struct hand_node *h;
