@@ -175,7 +175,7 @@ START_TEST(it_may_ask_how_many_there_are)
 }
 END_TEST
 
-/* An engine needs no words for a worker that has left. */
+/* An engine needs no words for a leaving worker. */
 START_TEST(a_worker_may_leave_without_a_word)
 {
 	begin(0);

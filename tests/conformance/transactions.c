@@ -765,7 +765,7 @@ START_TEST(nor_does_one_that_lasts_longer)
 }
 END_TEST
 
-/* A worker keeps results for functions that have them as inputs. */
+/* A worker keeps results for functions with these inputs. */
 START_TEST(an_input_is_the_result_that_counts)
 {
 	static const int sizes[] = { 100, 8192, 200000 };

@@ -85,7 +85,7 @@ START_TEST(values_are_built_before_functions_use_them)
 }
 END_TEST
 
-/* Inputs that have a key of their own on the server. */
+/* Inputs with a key of their own on the server. */
 static int
 n_values(void)
 {

@@ -442,12 +442,12 @@ is_busy_no_more(redisContext *c)
 	IS(redisGetReply(c, (void **)&r), REDIS_OK);
 	ck_assert_int_eq(r->type, REDIS_REPLY_ERROR);
 	freeReplyObject(r);
-	/* Rows behind have scripts that may take longer than that. */
+	/* Scripts of later rows may take longer. */
 	rs_do(rg.server, "CONFIG SET busy-reply-threshold 5000");
 	redisFree(c);
 }
 
-/* It has noticed that, and says so. */
+/* The report says so. */
 static MAYBE_UNUSED void
 says(const char *part)
 {

@@ -32,7 +32,7 @@ struct hand_node {
 	redisContext *c;
 	char ns[64], name[64], where[300];
 	uint64_t inc, g, seq, beat;
-	uint64_t n_workers_and; /* what a registration's number has beside the
+	uint64_t n_workers_and; /* bits of a registration's number beside the
 				   number of its workers */
 	unsigned n_slots;
 	char last[64];        /* of its stream */

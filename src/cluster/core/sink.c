@@ -365,7 +365,7 @@ note_overdue(void *core, unsigned worker, uint64_t n)
 
 /* ---- variables ---- */
 
-/* Is its function one that was given up, and runs all the same? */
+/* Was its function given up, and runs all the same? */
 static bool
 has_given_up(evc_cluster *cl, unsigned worker)
 {
