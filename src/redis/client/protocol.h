@@ -168,9 +168,10 @@ enum redis_script {
 	SCRIPT_TAKE,
 	/* Stay the coordinator: KEYS coord gen count var; ARGV id G px base.
 	   GONE is "counts" when count has no "whole", "variables" when var has
-	   fewer names than after the last change, else empty.  If CHANGES is equal to base, such a loss is forgotten
-	   and GONE is empty: no program of this cluster has used a variable;
-	   base is empty when some program has.  SEND, VARIABLE and ALL answer
+	   fewer names than after the last change, else empty.  If CHANGES is
+	   equal to base, such a loss is forgotten and GONE is empty: no program
+	   of this cluster has used a variable; base is empty when some program
+	   has.  SEND, VARIABLE and ALL answer
 	   "gone" and do nothing after such a loss.
 	   ok CHANGES GONE | lost ID ("": nobody's; another id: no node works
 	   for G any more) */
