@@ -14,14 +14,14 @@ START_TEST(greater_priorities_run_first)
 	enum { N = sizeof(of) / sizeof(of[0]) };
 	evc_remote *gate, *r[N];
 	int64_t at[N];
-	int i, j;
+	int i, j, many = t_many(MANY);
 
 	begin(_i, 1);
 	gate = SCHEDULE("hold", "[s]", "g");
 	UNTIL(are_in("g", 1));
 	/* Those of the least priority stand before them, and fill what the
 	   worker may have taken already. */
-	for (i = 0; i < MANY; i++)
+	for (i = 0; i < many; i++)
 		OK(evc_schedule_pack(on.cl, "count",
 				     &(evc_schedule_opts){ .priority = -8 },
 				     NULL, "[sd]", "order", 1.0));
@@ -35,9 +35,9 @@ START_TEST(greater_priorities_run_first)
 		at[i] = take_number(r[i]);
 	evc_remote_free(gate);
 	/* The one of the least came last of all, in its turn. */
-	IS(at[0], MANY + N);
+	IS(at[0], many + N);
 	for (i = 1; i < N; i++) {
-		ck_assert_int_lt(at[i], MANY);
+		ck_assert_int_lt(at[i], many);
 		for (j = 1; j < i; j++)
 			ck_assert(of[j] >= of[i] ? at[j] < at[i] :
 						   at[j] > at[i]);

@@ -69,6 +69,7 @@ hand_take(struct hand *h, long lease_ms)
 	rs_do(&h->s, "SET {" HAND_NS "}:ver " PROTOCOL_VERSION);
 	snprintf(opts, sizeof(opts), "%ld %zu", lease_ms, HAND_FRAME);
 	rs_do(&h->s, "SET {" HAND_NS "}:%u:opts %s", h->gen, opts);
+	rs_do(&h->s, "HSET {" HAND_NS "}:count whole ''");
 	rs_do(&h->s, "SET {" HAND_NS "}:gen %u", h->gen);
 	rs_do(&h->s, "SET {" HAND_NS "}:coord hand");
 }

@@ -34,11 +34,10 @@ static void
 on_due(struct ev_loop *ev, struct ev_timer *timer, int events)
 {
 	struct redis_engine *e = timer->data;
-	uint64_t now = sync_mono();
 	struct node_session *s, *tmp;
+	uint64_t now = sync_mono();
 
-	(void)ev;
-	(void)events;
+	(void)ev, (void)events;
 	if (on_loop_inherited(&e->turn.on))
 		return;
 	look_at_grace(e, now);
@@ -300,6 +299,7 @@ on_up(struct redis_client *cl, bool same, void *arg)
 
 	e->up = true;
 	evc__redis_away(e, 0);
+	evc__redis_unlink_again(e);
 	if (e->lock.why_down[0] != '\0')
 		evc_log(e->scope, EVC_LOG_ERROR, NULL,
 			"redis: the cluster stays given up: %s",
