@@ -731,7 +731,7 @@ START_TEST(a_vector_that_takes_too_long_is_read_by_ranges)
 	char checkpoint[] = "/tmp/evc-redis-XXXXXX";
 	evc_remote *r[READERS];
 	double last = 1;
-	unsigned i;
+	unsigned i, readers = (unsigned)t_many(READERS);
 
 	rig(_i, NULL);
 	OK(close(mkstemp(checkpoint)));
@@ -760,10 +760,10 @@ START_TEST(a_vector_that_takes_too_long_is_read_by_ranges)
 	evc_remote_free(r[0]);
 	IS(join(), EVC_RESOURCE_EXHAUSTED);
 	/* The questions that are too many for one script are asked again. */
-	for (i = 0; i < READERS; i++)
+	for (i = 0; i < readers; i++)
 		r[i] = SCHEDULE_WITH(&often, "read whole", "[sss]", "few", "",
 				     "");
-	for (i = 0; i < READERS; i++) {
+	for (i = 0; i < readers; i++) {
 		ck_assert_int_gt(number_of(r[i]), FEW * sizeof(double));
 		evc_remote_free(r[i]);
 	}

@@ -474,14 +474,14 @@ END_TEST
 static void
 cleared(void)
 {
-	evc_coord *c = front(NULL, false, EVC_AT_END_EXIT, 0.1);
+	evc_coord *c = front(NULL, false, EVC_AT_END_EXIT, 1);
 
 	evc_request_stop(c, 0, NULL);
 	IN_CHILD(evc_clear_stop(c));
-	t_sleep(0.4);
+	t_sleep(1.5);
 	evc_request_stop(c, 0, NULL);
 	IN_CHILD(evc_free(c));
-	t_sleep(0.4);
+	t_sleep(1.5);
 	_exit(7);
 }
 
