@@ -379,6 +379,15 @@ has_given_up(evc_cluster *cl, unsigned worker)
 	return yes;
 }
 
+/* An addition of 0 is a look. */
+static bool
+changes_something(const evc_engine_update *u)
+{
+	return u->op == EVC_VARIABLE_ADD ? u->by != 0 :
+	       u->op == EVC_VARIABLE_SET || u->op == EVC_VARIABLE_COMPARE_SET ||
+	       u->op == EVC_VARIABLE_VECTOR_ADD;
+}
+
 static evc_status
 update_variable(void *core, unsigned worker, const evc_engine_update *u,
 		double *ret_now, evc_value *ret_value)
@@ -388,7 +397,7 @@ update_variable(void *core, unsigned worker, const evc_engine_update *u,
 	if (cluster_asks(cl))
 		return evc_refuse(-EVC_FAILED_PRECONDITION,
 				  "the engine keeps the variables itself");
-	if (has_given_up(cl, worker))
+	if (changes_something(u) && has_given_up(cl, worker))
 		return evc_refuse(-EVC_CANCELLED, "the function was given up");
 	return evc__variable_do(&cl->vars, u, ret_now, ret_value);
 }
