@@ -359,7 +359,7 @@ evc_schedule_call(evc_cluster *cluster, evc_exec_fn *fn, void *arg,
  * Thread:    as evc_schedule.
  * Ownership: as evc_schedule; opts->worker must be NULL.  ret_remotes (may be
  *            NULL) has room for *n remotes; n (may be NULL with it) is set to
- *            the number of workers.
+ *            the number of workers if all were accepted.
  * Returns:   as evc_schedule: all were accepted, or none;
  *            -EVC_OUT_OF_RANGE when *n is less than the number of workers.
  * Since:     0.1

@@ -138,6 +138,7 @@ START_TEST(once_on_every_worker)
 	n = 2;
 	REFUSED(EVC_OUT_OF_RANGE,
 		evc_schedule_all(on.cl, "who", NULL, NULL, NULL, r, &n));
+	ck_assert_uint_eq(n, 2);
 	n = 4;
 	REFUSED(EVC_INVALID_ARGUMENT,
 		evc_schedule_all(on.cl, "who", NULL, NULL, &at, r, &n));

@@ -96,12 +96,15 @@ START_TEST(cancelled_before_it_comes)
 	struct proxy p;
 	struct hand_node *h;
 	struct hand_task t;
+	evc_value none;
 	evc_remote *r;
 	int i;
 
 	p = begin_with_proxy(0);
 	h = hn_begin(&on.s, "t", "a", 1, LONG_MS);
 	UNTIL(n_up() == 1);
+	/* Its answer comes behind those to all entries before. */
+	REFUSED(EVC_NOT_FOUND, evc_variable_get(on.cl, "none", &none));
 	proxy_set(&p, PROXY_DEAF);
 	rs_do(&on.s, "CONFIG SET maxmemory 1");
 	i = rs_refused(&on.s);
