@@ -119,6 +119,26 @@ START_TEST(what_is_down_stays_down)
 }
 END_TEST
 
+START_TEST(the_name_of_one_that_is_down_is_free)
+{
+	evc_cluster_config k = { HAND_CONFIG, .name = "one" };
+	evc_cluster *next;
+
+	c = new_coord(NULL);
+	cl = open_with(c, "hand://1", &k);
+	ck_assert_ptr_eq(open_with(c, "hand://1", &k), cl);
+	evc_cluster_close(cl);
+	hand.sink->down(hand.core, "for ever");
+	next = open_with(c, "threads://1", &k);
+	ck_assert_ptr_ne(next, cl);
+	ck_assert_ptr_eq(open_with(c, "threads://1", &k), next);
+	evc_cluster_close(next);
+	evc_cluster_close(next);
+	raises("for ever");
+	hand_end_cluster(cl, c);
+}
+END_TEST
+
 START_TEST(it_is_down_without_a_word)
 {
 	begin(0);
@@ -256,5 +276,6 @@ END_TEST
 API_MAIN("engine_says", its_trouble_is_why_there_is_no_worker,
 	 its_trouble_is_why_one_worker_is_not_there,
 	 its_trouble_is_why_a_result_is_missing, what_is_down_stays_down,
+	 the_name_of_one_that_is_down_is_free,
 	 it_is_down_without_a_word, it_may_ask_how_many_there_are,
 	 a_worker_may_leave_without_a_word, a_result_may_bring_its_memory)

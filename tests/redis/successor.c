@@ -347,6 +347,30 @@ START_TEST(the_second_waits_and_says_for_whom)
 }
 END_TEST
 
+/* Its checkpoint has nothing of its own, so nothing is lost. */
+START_TEST(one_that_has_only_waited_ends_without_an_error)
+{
+	const char path[] = "/tmp/evc-redis-waited";
+	evc_cluster_config config = { .checkpoint = path };
+	struct plan p = { .lease = 60 };
+	struct other o;
+
+	rig(_i, NULL);
+	rig_node(1);
+	o = other_start(&p);
+	IS(other_says(&o), 'r');
+	on.n_workers = 0;
+	rig_open(&config);
+	UNTIL(is_reported("in use by"));
+	evc_cluster_close(on.cl);
+	on.cl = NULL;
+	OK(evc_join(on.c, &(evc_join_opts){ .grace = T_LIMIT }, NULL));
+	ck_assert_int_ne(access(path, F_OK), 0);
+	other_goes_on(&o);
+	other_ends(&o, 0);
+}
+END_TEST
+
 /* Frozen for longer than its lease, it has lost its workers to the second one; and
    says so when it is thawed. */
 START_TEST(the_first_was_frozen)
@@ -469,7 +493,9 @@ REDIS_ROWS("redis: coordinators", functions,
 	   ROW(killed_between_an_update_and_its_event),
 	   ROW(killed_at_any_moment),
 	   ROW(one_closes_and_another_opens),
-	   ROW(the_second_waits_and_says_for_whom), ROW(the_first_was_frozen),
+	   ROW(the_second_waits_and_says_for_whom),
+	   ROW(one_that_has_only_waited_ends_without_an_error),
+	   ROW(the_first_was_frozen),
 	   ROW(the_lock_is_taken_away),
 	   ROW(the_lock_is_taken_away_from_nodes_far_away),
 	   ROW(a_namespace_of_another_version))

@@ -275,6 +275,18 @@ fail_scope(evc_cluster *cl, evc_status st)
 	(void)(evc_fail)(cl->scope, -st, 0, "checkpoint not saved: %s", why);
 }
 
+/* For example, one that has only waited for a namespace has changed nothing. */
+static bool
+has_used_engine(evc_cluster *cl)
+{
+	bool yes;
+
+	sync_lock(&cl->q.lock);
+	yes = cl->asking.any;
+	sync_unlock(&cl->q.lock);
+	return yes;
+}
+
 static void
 make_last(evc_cluster *cl)
 {
@@ -283,7 +295,9 @@ make_last(evc_cluster *cl)
 	if (!cluster_asks(cl))
 		evc__variables_seal(&cl->vars);
 	st = save_file(cl, cl->config.checkpoint, true);
-	if (st < 0)
+	if (st < 0 && cluster_asks(cl) && !has_used_engine(cl))
+		log_failure(cl, evc_last_error());
+	else if (st < 0)
 		fail_scope(cl, st);
 }
 

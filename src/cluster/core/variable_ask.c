@@ -80,6 +80,14 @@ note_finished_of(struct asker *k, const evc_engine_answer *a)
 	k->noted = true;
 }
 
+static void
+note_any(evc_cluster *cl)
+{
+	sync_lock(&cl->q.lock);
+	cl->asking.any = true;
+	sync_unlock(&cl->q.lock);
+}
+
 static bool
 gives_value(const evc_engine_update *u)
 {
@@ -134,6 +142,7 @@ on_engine_answer(evc_engine_question *q, const evc_engine_answer *a)
 		k->status = a->status < 0 ? a->status : -a->status;
 		evc__copy(k->why, sizeof k->why, a->text);
 	} else {
+		note_any(k->cl);
 		k->status = take_answer(k, a);
 		if (k->status < 0)
 			evc__copy(k->why, sizeof k->why, evc_last_error());

@@ -206,6 +206,7 @@ evc__sink_up(void *core, unsigned worker, const char *name, const char *where)
 			evc__copy(w->name, sizeof w->name, name);
 		evc__copy(w->where, sizeof w->where, where);
 		w->lives++;
+		cl->asking.any = true;
 		w->told_kill = false;
 		evc__building_forget(w);
 		evc__stack_forget(cl, w);

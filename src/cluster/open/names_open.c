@@ -53,16 +53,17 @@ find_same(const evc_cluster *like)
 	return NULL;
 }
 
-/* The cluster's stop was seen, or is about to be: the name finds the cluster no
-   more. */
+/* The cluster's stop was seen, or is about to be, or the cluster was given up: the
+   name finds the cluster no more. */
 static bool
-is_stopping(evc_cluster *cl)
+is_over(evc_cluster *cl)
 {
 	bool yes = evc_should_stop(cl->scope);
 
 	sync_lock(&cl->q.lock);
 	/* The cluster stays closed after its scope's stop was taken back. */
-	yes |= cl->stop.begun || cl->engine.closed;
+	yes |= cl->stop.begun || cl->engine.closed ||
+	       cl->engine.down[0] != '\0';
 	sync_unlock(&cl->q.lock);
 	return yes;
 }
@@ -84,7 +85,7 @@ enter_name(evc_cluster *cl, evc_cluster **ret_there)
 			evc__await_change(&lock, &opened, SYNC_FOREVER);
 			continue;
 		}
-		if (is_stopping(there)) {
+		if (is_over(there)) {
 			list_remove(&there->life.by_name);
 			continue;
 		}
