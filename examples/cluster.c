@@ -368,7 +368,7 @@ main(int argc, char **argv)
 		.n_functions = N_FUNCTIONS,
 	};
 	evc_cluster *cluster;
-	evc_verdict v;
+	evc_verdict v = { 0 };
 	evc_status st;
 	evc_coord *c;
 	bool ok;
@@ -399,7 +399,7 @@ main(int argc, char **argv)
 	else if (st > 0)
 		fprintf(stderr, "cluster: %s\n", v.error.text);
 	st = evc_finish(c, st);
-	if (st == 124)
+	if (v.n_stragglers > 0)
 		_Exit(EXIT_FAILURE); /* a worker runs still */
 	return st == 0 && ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -124,6 +124,71 @@ START_TEST(values_that_are_freed_meanwhile_are_deleted)
 }
 END_TEST
 
+/* The node asks again, and the coordinator still knows what stands on the server. */
+START_TEST(inputs_wait_for_it)
+{
+	redisContext *c;
+	evc_remote *big, *r, *add;
+
+	begin_with_lease(_i, 20);
+	rig_node(1);
+	UNTIL(numbers().n_up == 2);
+	big = SCHEDULE_WITH(&(evc_schedule_opts){ .worker = "worker 0" },
+			    "big", "[ii]", 200000, 1);
+	OK(evc_remote_fetch(big, T_LIMIT, NULL));
+	OK(kill(node_of(1), SIGSTOP));
+	r = SCHEDULE_WITH(&(evc_schedule_opts){ .worker = "worker 1" }, "look",
+			  "[rr]", big, big);
+	UNTIL(n_values() > 0);
+	c = makes_busy();
+	OK(kill(node_of(1), SIGCONT));
+	add = SCHEDULE("add", "[ii]", 3, 4);
+	says("BUSY");
+	evc_remote_cancel(r);
+	is_busy_no_more(c);
+	IS(take_number(add), 7);
+	UNTIL(info_of(r).state == EVC_REMOTE_DONE);
+	evc_remote_free(r);
+	evc_remote_free(big);
+	UNTIL(n_values() == 0);
+	OK(join());
+}
+END_TEST
+
+/* [] -> how often it has added 1 to n */
+static evc_status
+fn_add_often(evc_exec *x, void *arg)
+{
+	int64_t n;
+
+	(void)arg;
+	for (n = 0; n < 500; n++) {
+		if (evc_exec_variable_add(x, "n", 1, NULL) < 0)
+			return EVC_INTERNAL;
+		evc_exec_wait_for_stop(x, 0.001);
+	}
+	return evc_exec_return(x, "I", n);
+}
+
+START_TEST(additions_wait_for_it)
+{
+	evc_remote *r, *add;
+	redisContext *c;
+
+	begin_with_lease(_i, 10);
+	r = SCHEDULE("add often", "[]");
+	UNTIL(info_of(r).state == EVC_REMOTE_RUNNING);
+	c = makes_busy();
+	add = SCHEDULE("add", "[ii]", 3, 4);
+	says("BUSY");
+	is_busy_no_more(c);
+	IS(take_number(r), 500);
+	IS(take_number(add), 7);
+	ck_assert(variable("n") == 500);
+	OK(join());
+}
+END_TEST
+
 /* The server is away, and no function is to blame. */
 START_TEST(for_longer_than_some_leases)
 {
@@ -148,9 +213,11 @@ static const evc_function functions[] = {
 	ROW_FUNCTIONS,
 	{ .name = "use", .fn = fn_use },
 	{ .name = "new", .fn = fn_new },
+	{ .name = "add often", .fn = fn_add_often },
 };
 
 REDIS_ROWS("redis: a busy server", functions, ROW(functions_wait_for_it),
 	   ROW(values_are_built_before_functions_use_them),
 	   ROW(values_that_are_freed_meanwhile_are_deleted),
+	   ROW(inputs_wait_for_it), ROW(additions_wait_for_it),
 	   ROW(for_longer_than_some_leases))

@@ -103,6 +103,8 @@ number_is_passed(const redisReply *r)
 	return strstr(r->str, "equal or smaller") != NULL;
 }
 
+static void send_failed_chunks(struct node_session *s, bool all);
+
 static void
 on_chunk(const redisReply *r, void *arg)
 {
@@ -110,6 +112,7 @@ on_chunk(const redisReply *r, void *arg)
 	struct node_session *s = c->session;
 	char why[REDIS_WHY_SIZE];
 	struct text t = evc__text_in(why, sizeof why);
+	bool late;
 
 	if (s == NULL) {
 		free_chunk(c);
@@ -126,9 +129,12 @@ on_chunk(const redisReply *r, void *arg)
 		evc__trouble_over(&s->e->trouble.told, TROUBLE_ORDERS);
 		s->has_stream = true;
 		s->untold = s->untold && !c->control && !c->late;
-		if (c->late && !c->control)
-			evc__session_cancel_again(s);
+		late = c->late && !c->control;
 		free_chunk(c);
+		if (late) {
+			evc__session_cancel_again(s);
+			send_failed_chunks(s, true);
+		}
 		return;
 	}
 	if (c->again && number_is_passed(r)) {
@@ -169,6 +175,7 @@ on_chunk(const redisReply *r, void *arg)
 					   why + strlen("redis: "));
 		return;
 	}
+	s->untold = s->untold && !c->late;
 	fail_frames(s, &c->bytes, why);
 	free_chunk(c);
 }
@@ -203,16 +210,33 @@ send_chunk(struct chunk *c)
 		evc__redis_to_ends(s);
 }
 
-/* Builds come before the functions that use their values. */
+/* Builds come before the functions that use their values, so nothing follows data
+   that the server has refused before it has taken that data. */
 static bool
 data_waits(const struct node_session *s)
 {
 	const struct list *n;
+	const struct chunk *c;
 
-	for (n = s->chunks.next; n != &s->chunks; n = n->next)
-		if (LIST_OF(n, const struct chunk, link)->waits &&
-		    !LIST_OF(n, const struct chunk, link)->control)
+	for (n = s->chunks.next; n != &s->chunks; n = n->next) {
+		c = LIST_OF(n, const struct chunk, link);
+		if (!c->control && (c->waits || c->late))
 			return true;
+	}
+	return false;
+}
+
+static bool
+late_data_is_sent(const struct node_session *s)
+{
+	const struct list *n;
+	const struct chunk *c;
+
+	for (n = s->chunks.next; n != &s->chunks; n = n->next) {
+		c = LIST_OF(n, const struct chunk, link);
+		if (!c->control && c->late && !c->waits)
+			return true;
+	}
 	return false;
 }
 
@@ -278,11 +302,42 @@ evc__redis_flush(struct redis_engine *e)
 	}
 }
 
-/* Chunks that failed get the greatest numbers, so they are sent last. */
+/* They get the greatest numbers.  all: the server takes data again; otherwise one
+   chunk of data is tried alone, because the server may take the second one of two
+   and not the first. */
+static void
+send_failed_chunks(struct node_session *s, bool all)
+{
+	struct list *n, *tmp, *last = s->chunks.prev;
+	bool tried = !all && late_data_is_sent(s);
+	struct chunk *c;
+
+	if (list_empty(&s->chunks))
+		return;
+	LIST_EACH(n, tmp, &s->chunks) {
+		c = LIST_OF(n, struct chunk, link);
+		if (c->waits && c->failed) {
+			list_remove(&c->link);
+			list_append(&s->chunks, &c->link);
+		}
+		if (c->waits && c->failed && !c->control && tried) {
+			s->e->sessions.any_waits = true;
+		} else if (c->waits && c->failed) {
+			tried = tried || (!all && !c->control);
+			c->seq = ++s->seq;
+			c->failed = false;
+			c->late = true;
+			send_chunk(c);
+		}
+		if (n == last)
+			break;
+	}
+}
+
 static void
 send_chunks_again(struct node_session *s)
 {
-	struct list *n, *tmp, *last = s->chunks.prev;
+	struct list *n, *tmp;
 	struct chunk *c;
 
 	LIST_EACH(n, tmp, &s->chunks) {
@@ -292,19 +347,7 @@ send_chunks_again(struct node_session *s)
 			send_chunk(c);
 		}
 	}
-	LIST_EACH(n, tmp, &s->chunks) {
-		c = LIST_OF(n, struct chunk, link);
-		if (c->waits && c->failed) {
-			list_remove(&c->link);
-			list_append(&s->chunks, &c->link);
-			c->seq = ++s->seq;
-			c->failed = false;
-			c->late = true;
-			send_chunk(c);
-		}
-		if (n == last)
-			break;
-	}
+	send_failed_chunks(s, false);
 }
 
 void

@@ -190,9 +190,22 @@ on_again(struct ev_loop *ev, struct ev_timer *timer, int events)
 
 	(void)events;
 	ev_timer_stop(ev, timer);
-	s->outbox.refused = false;
-	s->outbox.next = s->outbox.first;
+	if (s->outbox.refused && s->outbox.under_way == 0) {
+		s->outbox.refused = false;
+		s->outbox.next = s->outbox.first;
+	}
 	evc__node_send(s);
+	if (!session_says(s))
+		return;
+	evc__node_values_resume(s);
+	evc__node_ask_resume(s);
+}
+
+void
+evc__node_again(struct session *s)
+{
+	if (!ev_is_active(&s->outbox.again))
+		ev_timer_again(s->node->ev, &s->outbox.again);
 }
 
 void

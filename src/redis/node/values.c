@@ -147,9 +147,10 @@ on_value(const redisReply *r, void *arg)
 		fill_value(v, r);
 	else if (r->type == REDIS_REPLY_NIL)
 		mark_bad(v, true, "is not there any more");
+	else if (evc__reply_status(r) == -EVC_UNAVAILABLE)
+		evc__node_again(s);
 	else
-		mark_bad(v, evc__reply_is_error(r, "WRONGTYPE") ||
-				    evc__reply_status(r) == -EVC_UNAVAILABLE,
+		mark_bad(v, evc__reply_is_error(r, "WRONGTYPE"),
 			 evc__reply_why(r));
 	drop_ref(v);
 	drop_old_values(s);

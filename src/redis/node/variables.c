@@ -72,6 +72,13 @@ read_answer(const struct question *q, const redisReply *r, unsigned i,
 	return evc_refuse(evc__reply_status(r), "%s", evc__reply_why(r));
 }
 
+/* For example, the server runs a long script of somebody. */
+static bool
+is_refused_for_now(const redisReply *r)
+{
+	return evc__reply_status(r) == -EVC_UNAVAILABLE;
+}
+
 static void
 answer_one(struct question *q, const redisReply *r, unsigned i)
 {
@@ -81,9 +88,10 @@ answer_one(struct question *q, const redisReply *r, unsigned i)
 	void *memory = NULL;
 
 	q->sent = false;
-	/* The question is sent again, after the next `up` or at once. */
+	/* The question is sent again: after the next `up`, when the server can
+	   answer, or at once. */
 	q->alone = r != NULL && evc__operation_is_late(r, i);
-	if ((r == NULL || q->alone) && w != NULL)
+	if ((r == NULL || is_refused_for_now(r) || q->alone) && w != NULL)
 		return;
 	if (w != NULL)
 		w->question = NULL;
@@ -110,7 +118,11 @@ on_answers(const redisReply *r, void *arg)
 	for (i = 0; i < all->n; i++)
 		answer_one(all->at[i], r, i);
 	sync_free(all);
-	if (r != NULL && session_says(s))
+	if (r == NULL || !session_says(s))
+		return;
+	if (is_refused_for_now(r))
+		evc__node_again(s);
+	else
 		evc__node_ask_resume(s);
 }
 
