@@ -124,7 +124,8 @@ typedef struct evc_cluster_config {
 				is ABORTED when so many workers have died with
 				it; 0 = 3, 255 and more = any number */
 	size_t max_frame;    /* bytes of one message from or to a worker, >=
-				4096; 0 = 64 MiB */
+				4096; 0 = 64 MiB; more than 4 GiB - 2 counts as
+				4 GiB - 2 */
 	/* Of functions scheduled without a retry: a function that fails is run
 	   again, `times` (0 = 0) times at most.  Until then the function has
 	   not failed, and no failure is reported.  Without codes: after all but

@@ -146,7 +146,10 @@ evc_exec_wait_for_stop(evc_exec *x, double timeout);
  * The coordinator of the worker: for threads the cluster's scope, for a process
  * the worker's own coordinator.  Its stop is the end of a worker process; the
  * stop of the scope is the cluster's, and an error there is in the verdict of
- * the program's coordinator, too.
+ * the program's coordinator, too.  What a function makes on it, such as a pool
+ * or a scope, has to be freed before the cluster is closed, or the cluster of
+ * threads does not end.  A function must not join it: on threads the join is
+ * refused, in a process it waits for the function itself.
  *
  * Thread:    the function's.
  * Ownership: the worker's.
@@ -372,7 +375,8 @@ evc_exec_vector_size(evc_exec *x, const char *name, size_t *ret_n);
 /*
  * The operations of a state that a function keeps on its worker, for as long as
  * the cluster's per-worker value or dataset exists.  They are called by the
- * thread that runs the worker's functions.
+ * thread that runs the worker's functions.  None of them may end that thread:
+ * after a pthread_exit in `free` the worker does not end.
  */
 typedef struct evc_keep_ops {
 	/* Begin another walk through the dataset.  Returns 0 and *ret_iterator,

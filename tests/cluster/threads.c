@@ -589,6 +589,40 @@ START_TEST(one_that_ends_its_thread_is_the_end_of_that_worker_alone)
 }
 END_TEST
 
+static atomic_int n_in_use;
+
+static void
+count_in_use(int level, const char *line, const evc_reason *r, void *arg)
+{
+	(void)level;
+	(void)r;
+	(void)arg;
+	if (strstr(line, "cluster cluster cannot end, because its scope is in "
+			 "use: ") != NULL)
+		atomic_fetch_add(&n_in_use, 1);
+}
+
+/* A function has left something on the scope. */
+START_TEST(one_whose_scope_is_in_use_says_so_once)
+{
+	const evc_join_opts soon = { .grace = 0.5,
+				     .flags = EVC_JOIN_STOP_FIRST };
+	evc_config logged = { .log = count_in_use };
+	evc_cond *cond;
+
+	OK(evc_new(NULL, &logged, &c));
+	OK(evc_cluster_open(c, "threads://1", NULL, &cl));
+	OK(evc_cond_new(evc_cluster_scope(cl), &cond));
+	OK(evc_cluster_close(cl));
+	ck_assert_int_eq(evc_join(c, &soon, NULL), EVC_DEADLINE_EXCEEDED);
+	UNTIL(atomic_load(&n_in_use) == 1);
+	OK(evc_cond_free(cond));
+	OK(evc_join(c, NULL, NULL));
+	OK(evc_free(c));
+	ck_assert_int_eq(atomic_load(&n_in_use), 1);
+}
+END_TEST
+
 API_MAIN("threads", the_place_is_the_number_of_threads,
 	 workers_are_threads_with_names, it_opens_and_closes_and_leaves_nothing,
 	 many_short_ones_run_once_each, a_function_may_wait_for_one_behind_it,
@@ -599,4 +633,5 @@ API_MAIN("threads", the_place_is_the_number_of_threads,
 	 a_cancel_wakes_the_one_that_runs, a_stop_ends_what_runs_and_what_waits,
 	 a_hung_function_is_a_straggler, one_that_was_given_up_changes_nothing,
 	 an_error_on_the_scope_is_the_programs,
+	 one_whose_scope_is_in_use_says_so_once,
 	 one_that_ends_its_thread_is_the_end_of_that_worker_alone)

@@ -124,7 +124,7 @@ START_TEST(values_that_are_freed_meanwhile_are_deleted)
 }
 END_TEST
 
-/* The node asks again, and the coordinator still knows what stands on the server. */
+/* The node asks again, and the coordinator still knows the keys on the server. */
 START_TEST(inputs_wait_for_it)
 {
 	redisContext *c;
@@ -155,7 +155,7 @@ START_TEST(inputs_wait_for_it)
 }
 END_TEST
 
-/* [] -> how often it has added 1 to n */
+/* [] -> number of additions of 1 to n */
 static evc_status
 fn_add_often(evc_exec *x, void *arg)
 {

@@ -347,7 +347,7 @@ START_TEST(the_second_waits_and_says_for_whom)
 }
 END_TEST
 
-/* Its checkpoint has nothing of its own, so nothing is lost. */
+/* There is nothing of its own to save. */
 START_TEST(one_that_has_only_waited_ends_without_an_error)
 {
 	const char path[] = "/tmp/evc-redis-waited";

@@ -82,9 +82,8 @@ evc__request_check(evc_cluster *cl, struct request *q, const evc_value *args,
 		st = take_value(q, args, EVC_VALUE_ARRAY, "args", &q->args);
 	if (st == 0)
 		st = take_value(q, kwargs, EVC_VALUE_MAP, "kwargs", &q->kwargs);
-	if (st == 0 && (q->args.size > UINT32_MAX ||
-			q->kwargs.size > UINT32_MAX ||
-			q->args.size + q->kwargs.size > cl->config.max_frame))
+	if (st == 0 &&
+	    q->args.size + q->kwargs.size > cl->config.max_frame)
 		st = evc_refuse(-EVC_INVALID_ARGUMENT,
 				"the arguments of %s are %zu bytes, and "
 				"max_frame is %zu",

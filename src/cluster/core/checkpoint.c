@@ -275,7 +275,7 @@ fail_scope(evc_cluster *cl, evc_status st)
 	(void)(evc_fail)(cl->scope, -st, 0, "checkpoint not saved: %s", why);
 }
 
-/* For example, one that has only waited for a namespace has changed nothing. */
+/* For example, a cluster does not while it waits for a namespace. */
 static bool
 has_used_engine(evc_cluster *cl)
 {

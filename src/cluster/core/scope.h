@@ -60,6 +60,14 @@ evc__is_hosted(const evc_reactor *r)
 evc_status evc__scope_begin(evc_cluster *cl);
 void evc__scope_opened(evc_cluster *cl, evc_engine *engine);
 
+/* scope_errors.c; the lock is not held */
+
+/* An error goes into the parent's verdict. */
+void evc__cluster_tell_parent(evc_cluster *cl, const evc_reason *r);
+/* So do errors that no call has raised by the end of the stop.  last: no call
+   comes any more.  Returns the time of the next look. */
+uint64_t evc__scope_errors(evc_cluster *cl, bool last);
+
 /* scope_end.c */
 
 /* After evc__scope_begin, when the open fails.  The scope frees the memory, now
@@ -67,10 +75,6 @@ void evc__scope_opened(evc_cluster *cl, evc_engine *engine);
 void evc__scope_undo(evc_cluster *cl);
 /* `ended` of the scope. */
 void evc__scope_ended(evc_coord *scope, const evc_verdict *v, void *cluster);
-/* Lock not held: errors that no call has raised by the end of the stop go into
-   the parent's verdict.  last: no call comes any more.  Returns the time of the
-   next look. */
-uint64_t evc__scope_errors(evc_cluster *cl, bool last);
 /* On the loop, once. */
 void evc__scope_closed(evc_cluster *cl);
 /* On the loop, lock held: watch for the loop's destruction.  The program cannot

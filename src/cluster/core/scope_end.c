@@ -29,81 +29,6 @@ nap_longer(uint64_t *ns)
 	evc__nap(*ns);
 }
 
-/* After this part of a stop errors that no call has raised are told, so that a
-   join of the parent finds them. */
-#define TELL_AT 0.95
-
-/* Lock held: the time when the parent is to hear of an error.  0: now;
-   SYNC_FOREVER: there is no error, or a call may still raise it. */
-static uint64_t
-untold_due(evc_cluster *cl, bool last)
-{
-	double age, left;
-
-	if (cl->life.n_told >= cl->q.n_errors)
-		return SYNC_FOREVER;
-	if (last)
-		return 0;
-	if (!cl->stop.begun || cl->q.n_taken > 0 || cl->q.n_quiet > 0 ||
-	    !list_empty(&cl->turn.joins))
-		return SYNC_FOREVER;
-	if (cl->engine.closed)
-		return 0;
-	left = evc__cluster_left(cl);
-	age = (double)(sync_mono() - cl->stop.begun_ns) / 1e9;
-	return evc__deadline_look(
-		evc__after(cl->stop.begun_ns, evc__ns((age + left) * TELL_AT)),
-		left);
-}
-
-/* An error stands in the verdict of a coordinator without a stop when a scope
-   reports it.  The cluster's own scope does not. */
-static void
-tell_parent(evc_cluster *cl, const evc_reason *r)
-{
-	const char *when = cl->life.let_go ? "after the close: " : "";
-	evc_scope_opts o = { .on_error = EVC_ON_ERROR_REPORT,
-			     .config.flags = EVC_NO_HOME,
-			     .no_log = true };
-	char text[TEXT_SIZE];
-	struct text t = evc__text_in(text, sizeof text);
-	evc_coord *s;
-
-	evc__text_fmt(&t, "%s: %s", cl->name, when);
-	if (r->func[0] != '\0')
-		evc__text_fmt(&t, "%s%s%s: ", r->func,
-			      r->who[0] != '\0' ? " on " : "", r->who);
-	evc__text_ends(&t, r->text);
-	if (evc_scope_new(cl->life.parent, cl->name, &o, &s) < 0) {
-		evc_log(cl->scope, EVC_LOG_ERROR, r, "%s%s: %s", when, r->func,
-			r->text);
-		return;
-	}
-	(void)evc_fail_at(s, r->code, r->err, NULL, 0, NULL, "%s", text);
-	(void)evc_scope_ready(s);
-	(void)evc_free(s);
-}
-
-uint64_t
-evc__scope_errors(evc_cluster *cl, bool last)
-{
-	uint64_t due;
-	bool now;
-	evc_reason r;
-
-	do {
-		sync_lock(&cl->q.lock);
-		due = untold_due(cl, last);
-		now = evc__deadline_left_ns(due) == 0;
-		if (now)
-			r = cl->q.errors[cl->life.n_told++];
-		sync_unlock(&cl->q.lock);
-		if (now)
-			tell_parent(cl, &r);
-	} while (now && !cluster_inherited(cl));
-	return due;
-}
-
 /* No other thread has the scope. false: it may not be freed yet. */
 static bool
 free_scope(evc_cluster *cl)
@@ -175,6 +100,24 @@ is_being_destroyed(evc_cluster *cl)
 	return gone && evc_loop_reactor(cl->loop.ref) != NULL;
 }
 
+/* A join of the scope ends soon; a pool and the like, made by a function on the
+   scope, is freed by the program or never. */
+static void
+free_until_done(evc_coord *parent, evc_cluster *cl)
+{
+	uint64_t ns = 0;
+	bool told = false;
+
+	while (!free_scope(cl)) {
+		if (ns == NAP_MOST && !told)
+			evc_log(parent, EVC_LOG_WARNING, NULL,
+				"cluster %s cannot end, because its scope is "
+				"in use: %s", cl->name, evc_last_error());
+		told |= ns == NAP_MOST;
+		nap_longer(&ns);
+	}
+}
+
 /* On a thread of the parent: until the members have ended. */
 static evc_status
 free_when_stopped(evc_coord *parent, void *arg)
@@ -183,15 +126,13 @@ free_when_stopped(evc_coord *parent, void *arg)
 	uint64_t ns = 0;
 	bool over;
 
-	(void)parent;
 	while (is_being_destroyed(cl) || !evc_all_stopped(cl->scope))
 		nap_longer(&ns);
 	sync_lock(&cl->q.lock);
 	over = cl->life.over;
 	sync_unlock(&cl->q.lock);
 	if (over || end_scope(cl))
-		while (!free_scope(cl))
-			nap_longer(&ns);
+		free_until_done(parent, cl);
 	return 0;
 }
 
@@ -339,7 +280,7 @@ evc__scope_ended(evc_coord *scope, const evc_verdict *v, void *arg)
 	sync_unlock(&cl->q.lock);
 	/* Functions on threads may report errors on the scope. */
 	if (mine && v->n_errors > 0 && cl->config.checkpoint == NULL)
-		tell_parent(cl, &v->error);
+		evc__cluster_tell_parent(cl, &v->error);
 	if (unsaved)
 		evc_log(cl->life.parent, EVC_LOG_ERROR, NULL,
 			"cluster %s: the last checkpoint was not saved, because "

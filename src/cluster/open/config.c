@@ -20,6 +20,8 @@
 #define DEATHS 3
 #define MAX_FRAME ((size_t)64 << 20)
 #define MAX_FRAME_LEAST ((size_t)4 << 10)
+/* Frames have lengths of 32 bits. */
+#define MAX_FRAME_MOST ((size_t)UINT32_MAX - 1)
 #define CHECKPOINT_EVERY 30.0
 
 /* ---- the config ---- */
@@ -118,6 +120,8 @@ evc__config_fill(const evc_cluster_config *config, evc_cluster_config *ret)
 		ret->deaths = DEATHS;
 	if (ret->max_frame == 0)
 		ret->max_frame = MAX_FRAME;
+	if (ret->max_frame > MAX_FRAME_MOST)
+		ret->max_frame = MAX_FRAME_MOST;
 	if (ret->checkpoint_every == 0)
 		ret->checkpoint_every = CHECKPOINT_EVERY;
 	return 0;

@@ -119,8 +119,7 @@ make_processes(struct processes *p, const evc_engine_env *env)
 	p->grace_ns = evc__ns(env->grace);
 	/* The next run of a program has a greater one. */
 	p->generation = env->generation != 0 ? env->generation : sync_real();
-	p->max_frame = env->max_frame < UINT32_MAX ? env->max_frame :
-						     UINT32_MAX - 1;
+	p->max_frame = env->max_frame;
 	p->workers = sync_alloc(PROCESSES_MOST, sizeof *p->workers);
 	p->scratch = sync_alloc(1, SCRATCH);
 	if (p->workers == NULL || p->scratch == NULL)

@@ -131,10 +131,11 @@ fail_result(struct worker *w, evc_engine_result *ret, evc_status code,
 	ret->code = code;
 	ret->kind = kind;
 	ret->value = (evc_value){ 0 };
-	/* Without memory there is no text. */
 	ret->text = *text != '\0' ?
 			    arena_copy(&w->arena, text, strlen(text) + 1) :
 			    NULL;
+	if (ret->text == NULL && *text != '\0')
+		ret->text = "no memory, not even for the text of an error";
 }
 
 static void

@@ -210,8 +210,8 @@ send_chunk(struct chunk *c)
 		evc__redis_to_ends(s);
 }
 
-/* Builds come before the functions that use their values, so nothing follows data
-   that the server has refused before it has taken that data. */
+/* Builds come before the functions that use their values, so refused data holds
+   later data back until the server takes the former. */
 static bool
 data_waits(const struct node_session *s)
 {
@@ -302,9 +302,9 @@ evc__redis_flush(struct redis_engine *e)
 	}
 }
 
-/* They get the greatest numbers.  all: the server takes data again; otherwise one
-   chunk of data is tried alone, because the server may take the second one of two
-   and not the first. */
+/* Failed chunks get the greatest numbers.  all: the server takes data again;
+   otherwise a single chunk of data is tried, because the server may refuse the
+   first of two and take the second. */
 static void
 send_failed_chunks(struct node_session *s, bool all)
 {

@@ -73,8 +73,7 @@ fill_engine(struct redis_engine *e, const evc_engine_env *env)
 	e->core = env->core;
 	e->lease_ns = evc__ns(env->lease);
 	e->grace_ns = evc__ns(env->grace);
-	e->max_frame = env->max_frame < UINT32_MAX ? env->max_frame :
-						     UINT32_MAX - 1;
+	e->max_frame = env->max_frame;
 	evc__redis_address_name(&e->address, &t);
 	make_coordinator_id(e);
 	evc__sessions_init(e);

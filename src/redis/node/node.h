@@ -91,6 +91,14 @@ struct node {
 	struct told told;
 };
 
+/* The next try of values and questions, after a refusal by a busy server. */
+static inline void
+node_again(struct session *s)
+{
+	if (!ev_is_active(&s->outbox.again))
+		ev_timer_again(s->node->ev, &s->outbox.again);
+}
+
 /* ---- session.c ---- */
 
 /* Log a text, unless the text is the last one. */

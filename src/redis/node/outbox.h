@@ -49,7 +49,7 @@ struct outbox {
 	unsigned under_way;       /* batches without an answer */
 	uint64_t seq;             /* number of the last entry */
 	bool refused;             /* the server refused the first batch */
-	struct ev_timer again;    /* the next try of what was refused */
+	struct ev_timer again;    /* the next try after a refusal */
 	bool used;       /* the coordinator knows that variables are used */
 	bool leave_sent; /* an answer to LEAVE is on its way */
 	uint64_t say_by_ns; /* end of the tries, in the state SAYING */
@@ -85,9 +85,6 @@ evc__outbox_answered(const struct outbox *o)
 }
 
 void evc__node_send_init(struct session *s);
-/* Values and questions that the server has refused for now are asked for again
-   soon. */
-void evc__node_again(struct session *s);
 void evc__node_batch_free(struct event_batch *batch);
 /* Send the batches that can be sent. */
 void evc__node_send(struct session *s);

@@ -202,13 +202,6 @@ on_again(struct ev_loop *ev, struct ev_timer *timer, int events)
 }
 
 void
-evc__node_again(struct session *s)
-{
-	if (!ev_is_active(&s->outbox.again))
-		ev_timer_again(s->node->ev, &s->outbox.again);
-}
-
-void
 evc__node_send_init(struct session *s)
 {
 	ev_init(&s->outbox.again, on_again);

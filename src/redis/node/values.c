@@ -148,7 +148,7 @@ on_value(const redisReply *r, void *arg)
 	else if (r->type == REDIS_REPLY_NIL)
 		mark_bad(v, true, "is not there any more");
 	else if (evc__reply_status(r) == -EVC_UNAVAILABLE)
-		evc__node_again(s);
+		node_again(s);
 	else
 		mark_bad(v, evc__reply_is_error(r, "WRONGTYPE"),
 			 evc__reply_why(r));

@@ -121,7 +121,7 @@ on_answers(const redisReply *r, void *arg)
 	if (r == NULL || !session_says(s))
 		return;
 	if (is_refused_for_now(r))
-		evc__node_again(s);
+		node_again(s);
 	else
 		evc__node_ask_resume(s);
 }
