@@ -214,7 +214,7 @@ START_TEST(nobody_warns_of_what_is_in_good_order)
 	log_begin();
 	logged_node(2);
 	logged_node(1);
-	open_and_keep(2);
+	open_and_keep(20);
 	r = alone(&m, 0.3);
 	UNTIL(marks_in(&m) == 1);
 	proxy_set(&rg.coord, PROXY_DEAF);
@@ -518,7 +518,7 @@ START_TEST(stopped_with_one_that_hangs)
 	rig(_i, NULL);
 	log_begin();
 	logged_node(1);
-	open_and_keep(2);
+	open_and_keep(20);
 	r = alone(&m, 60);
 	UNTIL(marks_in(&m) == 1);
 	OK(kill(node_of(0), SIGTERM));
@@ -543,7 +543,7 @@ START_TEST(stopped_twice_with_one_that_hangs)
 	rig(_i, NULL);
 	log_begin();
 	logged_node(1);
-	open_and_keep(2);
+	open_and_keep(20);
 	r = alone(&m, 60);
 	UNTIL(marks_in(&m) == 1);
 	OK(kill(node_of(0), SIGTERM));

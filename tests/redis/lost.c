@@ -894,7 +894,7 @@ static void
 the_last_entry_is_deleted(int i, unsigned flags, enum harm harm)
 {
 	/* The cluster is given up after three leases. */
-	evc_cluster_config config = { .lease = (harm == AWAY ? 1 : 3) *
+	evc_cluster_config config = { .lease = (harm == AWAY ? 2 : 3) *
 					       short_lease() };
 	evc_schedule_opts o = { .flags = flags };
 	evc_reason e;
