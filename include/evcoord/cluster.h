@@ -87,7 +87,9 @@ typedef struct evc_cluster_worker_info {
    UP: not again when the worker cannot be started, or leaves, while it is gone.
    States that a call itself causes are told in a later turn of the loop, in
    their order.  Of more than 8 states of a worker that wait, those between an
-   UP and its GONE are left out first, and then a pair of both. */
+   UP and its GONE are left out first, and then a pair of both.  The fields but
+   the state are of the time of the call: GONE may come with the pid of the next
+   life. */
 typedef void evc_cluster_worker_fn(evc_cluster *cluster,
 			   const evc_cluster_worker_info *worker, void *arg);
 

@@ -105,6 +105,7 @@ START_TEST(own_functions_run)
 {
 	evc_schedule_opts at = { .worker = "worker 3" };
 	evc_remote *held, *r[5], *other;
+	double began;
 	int i;
 
 	begin(_i, 4);
@@ -115,9 +116,12 @@ START_TEST(own_functions_run)
 		r[i] = SCHEDULE_WITH(&at, "who", "[]");
 	/* It waits for its input. */
 	r[4] = SCHEDULE_WITH(&at, "add", "[ri]", held, 1);
+	began = t_now();
 	resize(1);
 	UNTIL(numbers().n_workers == 2);
 	ck_assert_uint_eq(worker(3).state, EVC_WORKER_LEAVING);
+	/* Not from the time when the worker was up. */
+	ck_assert_double_le(worker(3).since, t_now() - began);
 	ck_assert_uint_eq(numbers().n_up, 1);
 	/* There is no such worker for a new one, and no other takes it. */
 	IS(evc_schedule(on.cl, "who", NULL, NULL, &at, &other),

@@ -118,6 +118,7 @@ keep_worker(evc_cluster *cl, struct cluster_worker *w)
 		evc__worker_says(w, NULL);
 	} else if (w->state == EVC_WORKER_UP) {
 		cl->workers.n_up++;
+		w->since_ns = sync_mono();
 		evc__worker_event(cl, w, EVC_WORKER_UP);
 	}
 }
@@ -131,6 +132,7 @@ lose_worker(evc_cluster *cl, struct cluster_worker *w)
 	if (w->state != EVC_WORKER_UP)
 		return;
 	cl->workers.n_up--;
+	w->since_ns = sync_mono();
 	evc__worker_event(cl, w, EVC_WORKER_LEAVING);
 }
 
