@@ -532,7 +532,7 @@ evc_remote_text(const evc_remote *remote, char *buf, size_t n);
  * Thread:    any but the cluster's loop, where the call is refused unless the
  *            remote has its outcome; also when the cluster is closed.
  * Ownership: *ret_value (may be NULL) is the remote's, valid as long as the
- *            remote.
+ *            remote; nil with an error of the remote.
  * Returns:   0; > 0: the remote's error; -EVC_DEADLINE_EXCEEDED when timeout
  *            seconds or the stop are over, and evc_last_error says what runs;
  *            -EVC_INVALID_ARGUMENT, -EVC_FAILED_PRECONDITION.

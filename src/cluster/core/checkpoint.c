@@ -226,7 +226,8 @@ save_if_changed(evc_coord *c, void *arg)
 
 	(void)c;
 	sync_lock(&cl->q.lock);
-	begun = cl->engine.at != NULL && cl->checkpoint.first == FIRST_NONE;
+	begun = cl->engine.at != NULL && cl->checkpoint.first == FIRST_NONE &&
+		(!cluster_asks(cl) || cl->asking.any);
 	sync_unlock(&cl->q.lock);
 	/* Before that nothing is new. */
 	if (begun)

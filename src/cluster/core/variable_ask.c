@@ -239,6 +239,9 @@ evc__kept_do(evc_cluster *cl, const evc_engine_update *u, double *ret_now,
 		*ret_value = (evc_value){ NULL, 0 };
 	spell_nil(&k.q.update.value);
 	spell_nil(&k.q.update.expected);
+	/* A refused change may have been made. */
+	if (!gives_value(u))
+		note_any(cl);
 	st = ask_engine(cl, &k);
 	if (st < 0)
 		return st;
@@ -299,6 +302,7 @@ evc__kept_replace(evc_cluster *cl, const struct variable_list *by)
 	k.q.entries = by->entries;
 	k.q.n_entries = by->n;
 	k.q.finished = by->finished;
+	note_any(cl);
 	st = ask_engine(cl, &k);
 	if (st == 0) {
 		/* The engine's number includes these functions, or they count

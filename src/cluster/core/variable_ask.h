@@ -19,8 +19,8 @@ struct asking {
 			       `seen` */
 	uint64_t least;     /* lock: the engine's largest answer */
 	bool known;         /* lock: the engine has answered once */
-	bool any;           /* lock: an answer of any kind was no refusal, or a
-			       worker was up */
+	bool any;           /* lock: the program has changed variables, or an
+			       answer was no refusal, or a worker was up */
 };
 
 /* One operation, as evc__variable_do. */

@@ -363,7 +363,9 @@ evc__sink_gone(void *core, unsigned worker, const char *why, unsigned how)
 		if (how != EVC_ENGINE_LEFT && w->state != EVC_WORKER_FENCED)
 			count_failure(cl, w);
 		if (how != EVC_ENGINE_LEFT && why[0] != '\0')
-			evc__death_note(cl, why, ran ? oldest_name(w) : NULL);
+			evc__death_note(cl, why,
+					ran && !evc__building_is_it(w) ?
+						oldest_name(w) : NULL);
 		if (!w->told_kill && !w->dismissed && !cl->stop.begun &&
 		    evc__building_is_it(w)) {
 			evc__building_blame(cl, w);

@@ -112,7 +112,7 @@ on_chunk(const redisReply *r, void *arg)
 	struct node_session *s = c->session;
 	char why[REDIS_WHY_SIZE];
 	struct text t = evc__text_in(why, sizeof why);
-	bool late;
+	bool late, held;
 
 	if (s == NULL) {
 		free_chunk(c);
@@ -130,11 +130,12 @@ on_chunk(const redisReply *r, void *arg)
 		s->has_stream = true;
 		s->untold = s->untold && !c->control && !c->late;
 		late = c->late && !c->control;
+		held = c->holds;
 		free_chunk(c);
-		if (late) {
+		if (late)
 			evc__session_cancel_again(s);
+		if (held)
 			send_failed_chunks(s, true);
-		}
 		return;
 	}
 	if (c->again && number_is_passed(r)) {
@@ -210,8 +211,8 @@ send_chunk(struct chunk *c)
 		evc__redis_to_ends(s);
 }
 
-/* Builds come before the functions that use their values, so refused data holds
-   later data back until the server takes the former. */
+/* Builds come before the functions that use their values, so later data is held
+   back until the server has taken a build, or data that was refused. */
 static bool
 data_waits(const struct node_session *s)
 {
@@ -220,21 +221,21 @@ data_waits(const struct node_session *s)
 
 	for (n = s->chunks.next; n != &s->chunks; n = n->next) {
 		c = LIST_OF(n, const struct chunk, link);
-		if (!c->control && (c->waits || c->late))
+		if (!c->control && (c->waits || c->holds))
 			return true;
 	}
 	return false;
 }
 
 static bool
-late_data_is_sent(const struct node_session *s)
+holding_data_is_sent(const struct node_session *s)
 {
 	const struct list *n;
 	const struct chunk *c;
 
 	for (n = s->chunks.next; n != &s->chunks; n = n->next) {
 		c = LIST_OF(n, const struct chunk, link);
-		if (!c->control && c->late && !c->waits)
+		if (!c->control && c->holds && !c->waits)
 			return true;
 	}
 	return false;
@@ -252,7 +253,7 @@ flush_batch(struct node_session *s, struct frame_batch *batch, bool control)
 	   deleted. */
 	if (s->marked) {
 		bytes_free(&batch->bytes);
-		batch->has_worker = false;
+		batch->has_worker = batch->builds = false;
 		return;
 	}
 	c = sync_alloc(1, sizeof *c);
@@ -261,7 +262,7 @@ flush_batch(struct node_session *s, struct frame_batch *batch, bool control)
 	if (c == NULL) {
 		fail_frames(s, &batch->bytes, "there is no memory to send it");
 		bytes_free(&batch->bytes);
-		batch->has_worker = false;
+		batch->has_worker = batch->builds = false;
 		return;
 	}
 	c->session = s;
@@ -272,6 +273,7 @@ flush_batch(struct node_session *s, struct frame_batch *batch, bool control)
 		s->kill_ns = 0;
 	}
 	c->bytes = batch->bytes;
+	c->builds = c->holds = batch->builds;
 	*batch = (struct frame_batch){ .has_worker = false };
 	c->waits = c->failed = !control && data_waits(s);
 	list_append(&s->chunks, &c->link);
@@ -309,7 +311,7 @@ static void
 send_failed_chunks(struct node_session *s, bool all)
 {
 	struct list *n, *tmp, *last = s->chunks.prev;
-	bool tried = !all && late_data_is_sent(s);
+	bool tried = holding_data_is_sent(s);
 	struct chunk *c;
 
 	if (list_empty(&s->chunks))
@@ -323,7 +325,8 @@ send_failed_chunks(struct node_session *s, bool all)
 		if (c->waits && c->failed && !c->control && tried) {
 			s->e->sessions.any_waits = true;
 		} else if (c->waits && c->failed) {
-			tried = tried || (!all && !c->control);
+			c->holds = !c->control && (!all || c->builds);
+			tried = tried || c->holds;
 			c->seq = ++s->seq;
 			c->failed = false;
 			c->late = true;
@@ -344,6 +347,7 @@ send_chunks_again(struct node_session *s)
 		c = LIST_OF(n, struct chunk, link);
 		if (c->waits && !c->failed) {
 			c->late = true;
+			c->holds = !c->control;
 			send_chunk(c);
 		}
 	}

@@ -46,6 +46,8 @@ send_definitions(struct remote_worker *w)
 		    d.kind != EVC_DEF_DROP)
 			e->sink->built(e->core, w->index, d.id,
 				       EVC_RESOURCE_EXHAUSTED, 0);
+		else
+			s->data.builds |= d.kind != EVC_DEF_DROP;
 		if (s->data.bytes.n >= BATCH_BYTES_MOST)
 			evc__session_flush(s);
 	}

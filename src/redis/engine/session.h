@@ -30,6 +30,8 @@ struct chunk {
 	bool again;       /* the chunk was sent before, and may be there */
 	bool late;        /* chunks sent after this one may be there already */
 	bool failed;      /* the next try takes a new number */
+	bool builds;      /* a definition is among the frames */
+	bool holds;       /* later data waits for the answer to this try */
 	uint64_t first;   /* number of the first try; 0: this is the first */
 };
 
@@ -42,6 +44,7 @@ struct fence_wait {
 struct frame_batch {
 	struct bytes bytes;
 	bool has_worker; /* a FRAME_SLOT is among the frames */
+	bool builds;     /* a definition is among the frames */
 	uint64_t worker; /* number in the last FRAME_SLOT */
 };
 
