@@ -217,6 +217,18 @@ log_success(evc_cluster *cl)
 	evc_log(cl->scope, EVC_LOG_INFO, NULL, "checkpoint saved again");
 }
 
+/* false: for example, while the cluster waits for a namespace. */
+static bool
+may_have_changed(evc_cluster *cl)
+{
+	bool yes;
+
+	sync_lock(&cl->q.lock);
+	yes = !cluster_asks(cl) || cl->asking.any;
+	sync_unlock(&cl->q.lock);
+	return yes;
+}
+
 static evc_status
 save_if_changed(evc_coord *c, void *arg)
 {
@@ -226,11 +238,10 @@ save_if_changed(evc_coord *c, void *arg)
 
 	(void)c;
 	sync_lock(&cl->q.lock);
-	begun = cl->engine.at != NULL && cl->checkpoint.first == FIRST_NONE &&
-		(!cluster_asks(cl) || cl->asking.any);
+	begun = cl->engine.at != NULL && cl->checkpoint.first == FIRST_NONE;
 	sync_unlock(&cl->q.lock);
 	/* Before that nothing is new. */
-	if (begun)
+	if (begun && may_have_changed(cl))
 		st = save_file(cl, cl->config.checkpoint, true);
 	if (st < 0)
 		log_failure(cl, evc_last_error());
@@ -276,18 +287,6 @@ fail_scope(evc_cluster *cl, evc_status st)
 	(void)(evc_fail)(cl->scope, -st, 0, "checkpoint not saved: %s", why);
 }
 
-/* For example, a cluster does not while it waits for a namespace. */
-static bool
-has_used_engine(evc_cluster *cl)
-{
-	bool yes;
-
-	sync_lock(&cl->q.lock);
-	yes = cl->asking.any;
-	sync_unlock(&cl->q.lock);
-	return yes;
-}
-
 static void
 make_last(evc_cluster *cl)
 {
@@ -296,7 +295,7 @@ make_last(evc_cluster *cl)
 	if (!cluster_asks(cl))
 		evc__variables_seal(&cl->vars);
 	st = save_file(cl, cl->config.checkpoint, true);
-	if (st < 0 && cluster_asks(cl) && !has_used_engine(cl))
+	if (st < 0 && !may_have_changed(cl))
 		log_failure(cl, evc_last_error());
 	else if (st < 0)
 		fail_scope(cl, st);

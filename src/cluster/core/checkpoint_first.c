@@ -30,7 +30,6 @@ first_went_well(evc_cluster *cl)
 	unsigned i;
 
 	cl->checkpoint.first = FIRST_NONE;
-	cl->asking.any = true;
 	for (i = 0; i < cl->workers.n; i++)
 		evc__wake(cl, (int)i);
 	evc__wake(cl, EVC_ENGINE_ANY);

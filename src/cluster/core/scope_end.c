@@ -109,11 +109,12 @@ free_until_done(evc_coord *parent, evc_cluster *cl)
 	bool told = false;
 
 	while (!free_scope(cl)) {
-		if (ns == NAP_MOST && !told)
+		if (ns == NAP_MOST && !told) {
+			told = true;
 			evc_log(parent, EVC_LOG_WARNING, NULL,
 				"cluster %s cannot end, because its scope is "
 				"in use: %s", cl->name, evc_last_error());
-		told |= ns == NAP_MOST;
+		}
 		nap_longer(&ns);
 	}
 }

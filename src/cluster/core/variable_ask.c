@@ -94,6 +94,13 @@ gives_value(const evc_engine_update *u)
 	return u->op == EVC_VARIABLE_GET || u->op == EVC_VARIABLE_VECTOR_GET;
 }
 
+static bool
+changes_variables(const evc_engine_update *u)
+{
+	return !gives_value(u) && u->op != EVC_VARIABLE_ALL &&
+	       u->op != EVC_VARIABLE_COUNTS;
+}
+
 static evc_status
 take_answer(struct asker *k, const evc_engine_answer *a)
 {
@@ -167,8 +174,11 @@ evc__kept_ask(evc_cluster *cl, evc_engine_question *q)
 	sync_lock(&cl->q.lock);
 	engine = cl->engine.left || cl->engine.closed || cl->asking.over ?
 			 NULL : cl->engine.at;
-	if (engine != NULL)
+	if (engine != NULL) {
 		cl->asking.n++;
+		/* A refused change may have been made. */
+		cl->asking.any |= changes_variables(&q->update);
+	}
 	sync_unlock(&cl->q.lock);
 	if (engine == NULL)
 		return false;
@@ -239,9 +249,6 @@ evc__kept_do(evc_cluster *cl, const evc_engine_update *u, double *ret_now,
 		*ret_value = (evc_value){ NULL, 0 };
 	spell_nil(&k.q.update.value);
 	spell_nil(&k.q.update.expected);
-	/* A refused change may have been made. */
-	if (!gives_value(u))
-		note_any(cl);
 	st = ask_engine(cl, &k);
 	if (st < 0)
 		return st;
@@ -302,7 +309,6 @@ evc__kept_replace(evc_cluster *cl, const struct variable_list *by)
 	k.q.entries = by->entries;
 	k.q.n_entries = by->n;
 	k.q.finished = by->finished;
-	note_any(cl);
 	st = ask_engine(cl, &k);
 	if (st == 0) {
 		/* The engine's number includes these functions, or they count

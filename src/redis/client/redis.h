@@ -208,6 +208,12 @@ const char *evc__reply_why(const redisReply *r);
 bool evc__reply_is_error(const redisReply *r, const char *prefix);
 /* The status that an error of the server stands for. */
 evc_status evc__reply_status(const redisReply *r);
+/* The server may answer soon: for example, it runs a long script of somebody. */
+static inline bool
+reply_is_refused_for_now(const redisReply *r)
+{
+	return evc__reply_status(r) == -EVC_UNAVAILABLE;
+}
 /* The stream takes no entry any more: the last one has the greatest id. */
 bool evc__reply_has_no_id(const redisReply *r);
 

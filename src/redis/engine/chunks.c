@@ -156,7 +156,7 @@ on_chunk(const redisReply *r, void *arg)
 		return;
 	}
 	if (c->control || c->again || c->first != 0 ||
-	    evc__reply_status(r) == -EVC_UNAVAILABLE) {
+	    reply_is_refused_for_now(r)) {
 		c->waits = true;
 		c->failed = !c->again;
 		s->untold = true;
@@ -212,30 +212,17 @@ send_chunk(struct chunk *c)
 }
 
 /* Builds come before the functions that use their values, so later data is held
-   back until the server has taken a build, or data that was refused. */
+   back until the server has taken a build, or data that was refused.  sent: by
+   data on its way. */
 static bool
-data_waits(const struct node_session *s)
+data_is_held(const struct node_session *s, bool sent)
 {
 	const struct list *n;
 	const struct chunk *c;
 
 	for (n = s->chunks.next; n != &s->chunks; n = n->next) {
 		c = LIST_OF(n, const struct chunk, link);
-		if (!c->control && (c->waits || c->holds))
-			return true;
-	}
-	return false;
-}
-
-static bool
-holding_data_is_sent(const struct node_session *s)
-{
-	const struct list *n;
-	const struct chunk *c;
-
-	for (n = s->chunks.next; n != &s->chunks; n = n->next) {
-		c = LIST_OF(n, const struct chunk, link);
-		if (!c->control && c->holds && !c->waits)
+		if (!c->control && (c->waits ? !sent : c->holds))
 			return true;
 	}
 	return false;
@@ -275,7 +262,7 @@ flush_batch(struct node_session *s, struct frame_batch *batch, bool control)
 	c->bytes = batch->bytes;
 	c->builds = c->holds = batch->builds;
 	*batch = (struct frame_batch){ .has_worker = false };
-	c->waits = c->failed = !control && data_waits(s);
+	c->waits = c->failed = !control && data_is_held(s, false);
 	list_append(&s->chunks, &c->link);
 	e->sessions.any_waits |= c->waits;
 	if (!c->waits)
@@ -304,6 +291,18 @@ evc__redis_flush(struct redis_engine *e)
 	}
 }
 
+/* true: later data waits for the answer. */
+static bool
+send_failed_chunk(struct chunk *c, bool all)
+{
+	c->holds = !c->control && (!all || c->builds);
+	c->seq = ++c->session->seq;
+	c->failed = false;
+	c->late = true;
+	send_chunk(c);
+	return c->holds;
+}
+
 /* Failed chunks get the greatest numbers.  all: the server takes data again;
    otherwise a single chunk of data is tried, because the server may refuse the
    first of two and take the second. */
@@ -311,26 +310,18 @@ static void
 send_failed_chunks(struct node_session *s, bool all)
 {
 	struct list *n, *tmp, *last = s->chunks.prev;
-	bool tried = holding_data_is_sent(s);
-	struct chunk *c;
+	bool tried = data_is_held(s, true);
 
-	if (list_empty(&s->chunks))
-		return;
 	LIST_EACH(n, tmp, &s->chunks) {
-		c = LIST_OF(n, struct chunk, link);
+		struct chunk *c = LIST_OF(n, struct chunk, link);
+
 		if (c->waits && c->failed) {
 			list_remove(&c->link);
 			list_append(&s->chunks, &c->link);
-		}
-		if (c->waits && c->failed && !c->control && tried) {
-			s->e->sessions.any_waits = true;
-		} else if (c->waits && c->failed) {
-			c->holds = !c->control && (!all || c->builds);
-			tried = tried || c->holds;
-			c->seq = ++s->seq;
-			c->failed = false;
-			c->late = true;
-			send_chunk(c);
+			if (!tried || c->control)
+				tried |= send_failed_chunk(c, all);
+			else
+				s->e->sessions.any_waits = true;
 		}
 		if (n == last)
 			break;

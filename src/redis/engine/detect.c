@@ -291,7 +291,7 @@ on_leases(const redisReply *r, void *arg)
 	if (fine)
 		e->detect.looked_ns = e->detect.asked_ns;
 	/* So the server counts as away, and is given up in time. */
-	else if (r != NULL && evc__reply_status(r) == -EVC_UNAVAILABLE &&
+	else if (r != NULL && reply_is_refused_for_now(r) &&
 		 sync_mono() - e->detect.looked_ns >= e->lease_ns)
 		evc__redis_client_reset(e->client, r->str);
 }

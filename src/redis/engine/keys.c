@@ -115,7 +115,7 @@ on_unlinked(const redisReply *r, void *arg)
 {
 	struct unlinking *u = arg;
 
-	u->waits = r == NULL || evc__reply_status(r) == -EVC_UNAVAILABLE;
+	u->waits = r == NULL || reply_is_refused_for_now(r);
 	if (!u->waits)
 		free_unlinking(u);
 }

@@ -147,7 +147,7 @@ on_value(const redisReply *r, void *arg)
 		fill_value(v, r);
 	else if (r->type == REDIS_REPLY_NIL)
 		mark_bad(v, true, "is not there any more");
-	else if (evc__reply_status(r) == -EVC_UNAVAILABLE)
+	else if (reply_is_refused_for_now(r))
 		node_again(s);
 	else
 		mark_bad(v, evc__reply_is_error(r, "WRONGTYPE"),

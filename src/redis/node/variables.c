@@ -72,13 +72,6 @@ read_answer(const struct question *q, const redisReply *r, unsigned i,
 	return evc_refuse(evc__reply_status(r), "%s", evc__reply_why(r));
 }
 
-/* For example, the server runs a long script of somebody. */
-static bool
-is_refused_for_now(const redisReply *r)
-{
-	return evc__reply_status(r) == -EVC_UNAVAILABLE;
-}
-
 static void
 answer_one(struct question *q, const redisReply *r, unsigned i)
 {
@@ -91,7 +84,7 @@ answer_one(struct question *q, const redisReply *r, unsigned i)
 	/* The question is sent again: after the next `up`, when the server can
 	   answer, or at once. */
 	q->alone = r != NULL && evc__operation_is_late(r, i);
-	if ((r == NULL || is_refused_for_now(r) || q->alone) && w != NULL)
+	if ((r == NULL || reply_is_refused_for_now(r) || q->alone) && w != NULL)
 		return;
 	if (w != NULL)
 		w->question = NULL;
@@ -120,7 +113,7 @@ on_answers(const redisReply *r, void *arg)
 	sync_free(all);
 	if (r == NULL || !session_says(s))
 		return;
-	if (is_refused_for_now(r))
+	if (reply_is_refused_for_now(r))
 		node_again(s);
 	else
 		evc__node_ask_resume(s);
