@@ -103,9 +103,17 @@ print_functions(const struct status *st)
 	free(done);
 }
 
+static bool
+is_building(const struct worker *w)
+{
+	return strcmp(w->state, "builds") == 0;
+}
+
 static void
 print_worker(const struct worker *w)
 {
+	unsigned long long behind = is_building(w) || w->n == 0 ? w->n :
+								  w->n - 1;
 	char buf[32];
 
 	say("  %-4u ", w->index);
@@ -119,8 +127,8 @@ print_worker(const struct worker *w)
 		    print_age(w->since, buf, sizeof buf));
 	else
 		say("for %s", print_age(w->since, buf, sizeof buf));
-	if (w->n > 1)
-		say(", %llu behind it", w->n - 1);
+	if (behind > 0)
+		say(", %llu behind it", behind);
 	putchar('\n');
 }
 
@@ -239,9 +247,9 @@ json_lease(struct evc__json *j, long long ms)
 	evc__json_seconds_if(j, "lease", ms < 0 ? -1 : (double)ms / 1e3);
 }
 
-/* The function's name, with each "\xNN" as its byte. */
+/* The name of the function or per-worker value, with each "\xNN" as its byte. */
 static void
-json_function(struct evc__json *j, const struct worker *w)
+json_name(struct evc__json *j, const struct worker *w)
 {
 	char name[sizeof w->function], *to = name;
 	const char *at = w->function;
@@ -257,7 +265,8 @@ json_function(struct evc__json *j, const struct worker *w)
 			*to++ = *at++;
 	}
 	*to = '\0';
-	evc__json_string_if(j, "function", name);
+	evc__json_string_if(j, "function", is_building(w) ? "" : name);
+	evc__json_string_if(j, "builds", is_building(w) ? name : "");
 }
 
 static void
@@ -282,7 +291,7 @@ json_node(struct evc__json *j, const struct node *n)
 		evc__json_number(j, "worker", w->index);
 		evc__json_number_if(j, "pid", w->pid > 0, (uint64_t)w->pid);
 		evc__json_string(j, "state", w->state);
-		json_function(j, w);
+		json_name(j, w);
 		evc__json_number(j, "functions", w->n);
 		evc__json_seconds_if(j, "since", w->since);
 		evc__json_end(j, "}");

@@ -54,8 +54,9 @@ long long server_pttl(struct server *s, const char *key);
 struct worker {
 	unsigned index; /* in the whole cluster */
 	long pid;
-	char state[16];     /* "idle", "runs", "starting", "gone" */
-	char function[192]; /* with "\xNN" for some bytes; "": none */
+	char state[16];     /* "idle", "runs", "builds", "starting", "gone" */
+	char function[192]; /* or the value that is built, with "\xNN" for
+			       some bytes; "": none */
 	unsigned long long n;
 	double since;       /* seconds in this state; < 0: not known */
 };

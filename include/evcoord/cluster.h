@@ -69,7 +69,8 @@ typedef struct evc_cluster_worker_info {
 	unsigned n_running; /* functions taken and not completed */
 	uint64_t n_done;    /* functions completed, in all lives */
 	double since;       /* seconds in this state */
-	double busy;        /* seconds in its oldest function; < 0: in none */
+	double busy;        /* seconds in its oldest function, or in its build;
+			       < 0: in none */
 	char name[48];      /* "worker 0"; no two workers have the same */
 	char where[96];     /* "pid 123", "tid 123"; "" */
 	char function[48];  /* its oldest function; "" */
@@ -79,7 +80,10 @@ typedef struct evc_cluster_worker_info {
 				order: the worker died, was killed or fenced,
 				or did not come up; a fenced life counts once,
 				from its fence on */
-	uint64_t reserved_[7];
+	char builds[48];     /* the per-worker value that it builds; "": none.
+				Meanwhile `function` is "": its functions wait
+				behind the build */
+	uint64_t reserved_[1];
 } evc_cluster_worker_info;
 
 /* Called on the cluster's loop when a worker came, was fenced, went, hangs, or

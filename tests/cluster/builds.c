@@ -27,6 +27,18 @@ build_for_ever(evc_exec *x, void *arg)
 	return evc_exec_return(x, "n");
 }
 
+static atomic_bool enough;
+
+/* Hears nothing of a stop. */
+static evc_status
+build_deaf(evc_exec *x, void *arg)
+{
+	(void)arg;
+	while (!atomic_load(&enough))
+		t_sleep(0.01);
+	return evc_exec_return(x, "n");
+}
+
 static evc_status
 build(evc_exec *x, void *arg)
 {
@@ -45,6 +57,7 @@ use(evc_exec *x, void *arg)
 static const evc_function functions[] = {
 	{ .name = "die", .fn = die },
 	{ .name = "build for ever", .fn = build_for_ever },
+	{ .name = "build deaf", .fn = build_deaf },
 	{ .name = "build", .fn = build },
 	{ .name = "use", .fn = use },
 };
@@ -137,6 +150,67 @@ START_TEST(one_that_does_not_end_is_named_on_processes)
 }
 END_TEST
 
+/* ---- a stop ---- */
+
+static atomic_int n_told;
+
+static void
+listen_log(int level, const char *line, const evc_reason *r, void *arg)
+{
+	(void)level;
+	(void)r;
+	(void)arg;
+	if (strstr(line, "the build of deaf was asked to stop, and has not "
+			 "returned") != NULL)
+		atomic_fetch_add(&n_told, 1);
+	ck_assert_msg(strstr(line, "use was asked") == NULL, "%s", line);
+}
+
+/* The function behind the build has not begun. */
+static void
+stop_behind(const char *uri, unsigned n_behind)
+{
+	const evc_config config = { .log = listen_log };
+	evc_cluster_config k = { .functions = functions,
+				 .n_functions = N_FUNCTIONS,
+				 .grace = 0.5 };
+	evc_cluster_worker_info w;
+	evc_remote_info info;
+	evc_per_worker *p;
+	evc_remote *r;
+
+	OK(evc_new(NULL, &config, &c));
+	OK(evc_cluster_open(c, uri, &k, &cl));
+	OK(evc_per_worker_value(cl, "deaf", "build deaf", NULL, &p));
+	OK(evc_schedule_pack(cl, "use", NULL, &r, "[]"));
+	do
+		OK(evc_cluster_worker_get(cl, 0, &w));
+	while (w.builds[0] == '\0' || w.n_running < n_behind);
+	evc_request_stop(c, 0, "enough");
+	UNTIL(evc_remote_get(r, &info) == 0 && info.state == EVC_REMOTE_DONE);
+	ck_assert_int_eq(info.code, EVC_CANCELLED);
+	ck_assert_uint_eq(info.kind, EVC_FAILED_CANCEL);
+	atomic_store(&enough, true);
+	evc_remote_free(r);
+	evc_per_worker_free(p);
+	end();
+}
+
+/* The thread takes nothing while it builds. */
+START_TEST(one_that_hears_no_stop_on_threads)
+{
+	stop_behind("threads://1", 0);
+	ck_assert_int_eq(atomic_load(&n_told), 0);
+}
+END_TEST
+
+START_TEST(one_that_hears_no_stop_on_processes)
+{
+	stop_behind("processes://1", 1);
+	ck_assert_int_eq(atomic_load(&n_told), 1);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -148,6 +222,8 @@ main(void)
 	tcase_set_timeout(tcase, 200);
 	suite_add_tcase(suite, tcase);
 	tcase_add_test(tcase, one_that_ends_workers_is_given_up);
+	tcase_add_test(tcase, one_that_hears_no_stop_on_threads);
+	tcase_add_test(tcase, one_that_hears_no_stop_on_processes);
 	tcase_add_test(tcase, one_that_does_not_end_is_named_on_threads);
 	tcase_add_test(tcase, one_that_does_not_end_is_named_on_processes);
 	return run_suite(suite);

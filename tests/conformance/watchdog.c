@@ -433,6 +433,60 @@ START_TEST(a_build_that_hangs_is_a_silence)
 }
 END_TEST
 
+static evc_cluster_worker_info
+worker_0(void)
+{
+	evc_cluster_worker_info i;
+
+	OK(evc_cluster_worker_get(on.cl, 0, &i));
+	return i;
+}
+
+/* Everybody who names the worker's work names the build, and not the functions
+   behind it. */
+START_TEST(a_build_is_named_and_not_what_waits_behind_it)
+{
+	evc_cluster_config k = { .lease = 60 };
+	evc_per_worker *p = NULL;
+	evc_value args = PACKED("[s]", "g");
+	evc_cluster_worker_info i;
+	/* A thread takes its functions when it has built, another worker one of
+	   them before. */
+	unsigned behind = _i == 0 ? 0 : 1;
+	evc_remote *r;
+
+	begin_logged(_i, 1, &k);
+	OK(evc_per_worker_value(on.cl, "stuck", "hold", &args, &p));
+	OK(evc_schedule_pack(on.cl, "add", NULL, &r, "[ii]", 1, 2));
+	OK(evc_schedule_pack(on.cl, "add", NULL, NULL, "[ii]", 1, 2));
+	UNTIL(worker_0().n_running == behind && worker_0().builds[0] != '\0');
+	i = worker_0();
+	ck_assert_str_eq(i.builds, "stuck");
+	ck_assert_str_eq(i.function, "");
+	ck_assert(i.busy >= 0);
+	ck_assert_int_eq(evc_remote_fetch(r, 0.01, NULL),
+			 -EVC_DEADLINE_EXCEEDED);
+	HAS(evc_last_error(), "add has no outcome yet; ");
+	HAS(evc_last_error(), ") builds stuck for ");
+	HAS(evc_last_error(), behind > 0 ?
+				      " s, and 1 function waits behind that" :
+				      " s; 2 queued");
+	(void)evc_report(on.c, EVC_REPORT_TEXT, text, sizeof(text));
+	HAS(text, ") builds stuck for ");
+	ck_assert_ptr_null(strstr(text, "add on "));
+	(void)evc_report(on.c, EVC_REPORT_JSON, text, sizeof(text));
+	HAS(text, "\"function\":null,\"builds\":\"stuck\",\"busy\":");
+	let_go("g");
+	OK(join());
+	i = worker_0();
+	ck_assert_str_eq(i.builds, "");
+	ck_assert(i.busy < 0);
+	evc_remote_free(r);
+	evc_value_free(&args);
+	evc_per_worker_free(p);
+}
+END_TEST
+
 static size_t
 size_of(const char *path)
 {
@@ -548,5 +602,6 @@ CONFORMANCE_MAIN("watchdog", functions,
 		 ROW(a_loop_that_hangs_while_nothing_runs),
 		 ROW_ON(CALLS, a_pause_of_the_process_is_no_silence),
 		 ROW(a_build_that_hangs_is_a_silence),
+		 ROW(a_build_is_named_and_not_what_waits_behind_it),
 		 ROW(reports_go_to_a_file), ROW(a_file_that_cannot_be_written),
 		 ROW(configs_that_make_no_sense))

@@ -317,6 +317,32 @@ START_TEST(builds)
 }
 END_TEST
 
+/* Its line for people: the build that the worker is in, and as soon as that
+   ends, the function behind. */
+START_TEST(says_what_a_worker_builds)
+{
+	evc_engine_def d = { .id = 5, .kind = EVC_DEF_VALUE, .name = "v",
+			     .function = "naps" };
+	char lines[400], key[300];
+	struct hand h;
+
+	hand_start(&h, 10000, 1);
+	hand_await_node(&h, 1);
+	OK(evc_pack(&d.args, "[i]", 5000));
+	hand_slot(&h, 0);
+	OK(evc__frame_put_def(&h.out, HAND_FRAME, &d));
+	hand_put(&h, 0, 1, "twice", 0, 1);
+	hand_feed(&h);
+	snprintf(key, sizeof(key), "HGET {" HAND_NS "}:1:runs %s", h.node);
+	do
+		rs_text(&h.s, lines, sizeof(lines), key);
+	while (strstr(lines, " builds v 1 ") == NULL);
+	ck_assert_int_eq(hand_number(&h, 1), 2);
+	evc_value_free(&d.args);
+	hand_end(&h);
+}
+END_TEST
+
 /* ---- values by key ---- */
 
 /* "look" of the remote with that id. */
@@ -516,6 +542,7 @@ main(void)
 				       hears_some_late,
 				       kills_and_deadlines,
 				       builds,
+				       says_what_a_worker_builds,
 				       values_have_keys,
 				       variables,
 				       transactions,

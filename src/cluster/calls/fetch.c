@@ -45,7 +45,7 @@ refuse_late(const evc_remote *r)
 	evc__text_fmt(&t, "%s has no outcome yet; ", remote_name(r));
 	sync_lock(&cl->q.lock);
 	if (r->closure.where == CLOSURE_TAKEN)
-		evc__worker_describe(cl->workers.all[r->worker], now, &t);
+		evc__worker_describe(cl, cl->workers.all[r->worker], now, &t);
 	else
 		evc__cluster_describe(cl, now, &t);
 	sync_unlock(&cl->q.lock);

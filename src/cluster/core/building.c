@@ -17,11 +17,13 @@ evc__building_begins(evc_cluster *cl, struct cluster_worker *w,
 {
 	if (def->kind == EVC_DEF_DROP)
 		return;
+	w->building_last = cl->q.last_n;
+	if (w->n_building == 0 && worker_oldest(w) == NULL)
+		w->moved_ns = sync_mono();
 	if (w->n_building++ > 0)
 		return;
 	w->building = def->id;
-	w->building_behind = cl->q.last_n;
-	w->building_ns = sync_mono();
+	w->building_behind = w->building_last;
 }
 
 void
@@ -32,9 +34,11 @@ evc__building_ends(evc_cluster *cl, struct cluster_worker *w, uint64_t id)
 	if (w->n_building == 0)
 		return;
 	w->building = 0;
-	w->building_ns = sync_mono();
+	w->moved_ns = sync_mono();
 	if (--w->n_building == 0)
 		return;
+	if (w->n_building == 1)
+		w->building_behind = w->building_last;
 	/* The definition was dropped: nobody knows its name, and nobody is
 	   blamed. */
 	next = evc__per_worker_after(cl, id);
@@ -53,14 +57,19 @@ evc__building_forget(struct cluster_worker *w)
 bool
 evc__building_is_it(const struct cluster_worker *w)
 {
-	const struct closure *oldest;
+	const struct closure *oldest = worker_oldest(w);
 
-	if (w->n_building == 0)
-		return false;
-	if (list_empty(&w->running))
-		return true;
-	oldest = LIST_OF(w->running.next, struct closure, link);
-	return oldest->n > w->building_behind;
+	return w->n_building > 0 &&
+	       (oldest == NULL || oldest->n > w->building_behind);
+}
+
+const char *
+evc__building_name(const evc_cluster *cl, const struct cluster_worker *w)
+{
+	const evc_per_worker *p = evc__per_worker_by_id((evc_cluster *)cl,
+							w->building);
+
+	return p != NULL ? p->def.name : "a per-worker value";
 }
 
 void

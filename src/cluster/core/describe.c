@@ -23,14 +23,9 @@ put_state(unsigned state, struct text *t)
 }
 
 static void
-put_worker(const struct told *w, struct text *t)
+put_worker(const evc_cluster_worker_info *i, struct text *t)
 {
-	const evc_cluster_worker_info *i = &w->i;
-
-	if (w->builds[0] != '\0') {
-		evc__text_fmt(t, "%s builds %s for %.1f s", i->name, w->builds,
-			      w->busy);
-	} else if (i->busy >= 0) {
+	if (i->busy >= 0) {
 		evc__run_describe(i, t);
 		if (i->state != EVC_WORKER_UP) {
 			evc__text_add(t, "; it ");

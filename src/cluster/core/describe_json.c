@@ -17,9 +17,10 @@
  *	workers		array of at most TOLD_MOST, busy ones rather than others
  *			and then those that are not up: name, state ("starting", "up", "hung",
  *			"fenced", "gone", "leaving"), where, since, lives, running, done,
- *			failures (numbers), function (string or null: the oldest), busy
- *			(number or null: its time), text (string or null: why
- *			the worker has gone), stack (array of strings or null:
+ *			failures (numbers), function (string or null: the oldest), builds
+ *			(string or null: the per-worker value that it builds),
+ *			busy (number or null: the time in one of both), text
+ *			(string or null: why the worker has gone), stack (array of strings or null:
  *			the lines below the worker in text), no_stack (string or
  *			null: why there are none)
  *	workers_more	number: workers that are not in that array
@@ -129,9 +130,9 @@ stack_at(const struct worker_stack *s, unsigned n, unsigned index)
 static int
 by_index(const void *a, const void *b)
 {
-	const struct told *x = a, *y = b;
+	const evc_cluster_worker_info *x = a, *y = b;
 
-	return x->i.index < y->i.index ? -1 : x->i.index > y->i.index;
+	return x->index < y->index ? -1 : x->index > y->index;
 }
 
 static void
@@ -147,7 +148,7 @@ json_workers(struct evc__json *j, const evc_cluster *cl,
 		qsort(told->at, told->n, sizeof *told->at, by_index);
 	evc__json_begin(j, "workers", "[");
 	for (i = 0; i < told->n; i++) {
-		w = &told->at[i].i;
+		w = &told->at[i];
 		evc__json_begin(j, NULL, "{");
 		evc__json_string(j, "name", w->name);
 		evc__json_string(j, "state", evc__worker_state_name(w->state));
@@ -158,6 +159,7 @@ json_workers(struct evc__json *j, const evc_cluster *cl,
 		evc__json_number(j, "done", w->n_done);
 		evc__json_number(j, "failures", w->n_failures);
 		evc__json_string_if(j, "function", w->function);
+		evc__json_string_if(j, "builds", w->builds);
 		evc__json_seconds_if(j, "busy", w->busy);
 		(void)evc_cluster_worker_text(cl, w->index, text, sizeof text);
 		evc__json_string_if(j, "text", text);

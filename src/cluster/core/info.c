@@ -14,22 +14,11 @@
 
 /* ---- workers ---- */
 
-/* The oldest function of a worker, with those given up; NULL: none. */
-static const evc_remote *
-oldest_remote(const struct cluster_worker *w)
-{
-	const struct list *of = !list_empty(&w->given_up) ? &w->given_up :
-							    &w->running;
-
-	return list_empty(of) ? NULL :
-				LIST_OF(of->next, evc_remote, closure.link);
-}
-
 void
-evc__worker_info(const struct cluster_worker *w, uint64_t now,
-		 evc_cluster_worker_info *ret)
+evc__worker_info(const evc_cluster *cl, const struct cluster_worker *w,
+		 uint64_t now, evc_cluster_worker_info *ret)
 {
-	const evc_remote *r = oldest_remote(w);
+	const struct closure *oldest = worker_oldest(w);
 
 	memset(ret, 0, sizeof *ret);
 	ret->index = w->index;
@@ -39,13 +28,17 @@ evc__worker_info(const struct cluster_worker *w, uint64_t now,
 	ret->n_done = w->n_done;
 	ret->n_failures = w->n_failures;
 	ret->since = (double)(now - w->since_ns) / 1e9;
-	ret->busy = r != NULL ? (double)(now - w->moved_ns) / 1e9 : -1;
+	ret->busy = evc__building_is_it(w) || oldest != NULL ?
+			    (double)(now - w->moved_ns) / 1e9 : -1;
 	evc__copy(ret->name, sizeof ret->name, w->name);
 	evc__copy(ret->where, sizeof ret->where, w->where);
 	evc__copy_ends(ret->text, sizeof ret->text, w->text);
-	if (r != NULL)
+	if (evc__building_is_it(w))
+		evc__copy(ret->builds, sizeof ret->builds,
+			  evc__building_name(cl, w));
+	else if (oldest != NULL)
 		evc__copy(ret->function, sizeof ret->function,
-			  remote_name(r));
+			  remote_name(REMOTE_OF(oldest)));
 }
 
 evc_status
@@ -59,7 +52,8 @@ evc_cluster_worker_get(const evc_cluster *cluster, unsigned index,
 		return st;
 	sync_lock(&cl->q.lock);
 	if (index < cl->workers.n && ret_info != NULL)
-		evc__worker_info(cl->workers.all[index], sync_mono(), ret_info);
+		evc__worker_info(cl, cl->workers.all[index], sync_mono(),
+				 ret_info);
 	else if (index >= cl->workers.n)
 		st = evc_refuse(-EVC_NOT_FOUND, "there are %u workers",
 				cl->workers.n);

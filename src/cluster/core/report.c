@@ -11,22 +11,33 @@
 void
 evc__run_describe(const evc_cluster_worker_info *i, struct text *t)
 {
-	evc__text_fmt(t, "%s on %s", i->function, i->name);
+	bool builds = i->builds[0] != '\0';
+
+	if (!builds)
+		evc__text_fmt(t, "%s on ", i->function);
+	evc__text_add(t, i->name);
 	if (i->where[0] != '\0')
 		evc__text_fmt(t, " (%s)", i->where);
+	if (builds)
+		evc__text_fmt(t, " builds %s", i->builds);
 	evc__text_fmt(t, " for %.1f s", i->busy);
-	if (i->n_running > 1)
+	if (builds && i->n_running > 0)
+		evc__text_fmt(t, i->n_running == 1 ?
+					 ", and %u function waits behind that" :
+					 ", and %u functions wait behind that",
+			      i->n_running);
+	else if (!builds && i->n_running > 1)
 		evc__text_fmt(t, ", and %u more that it has taken",
 			      i->n_running - 1);
 }
 
 void
-evc__worker_describe(const struct cluster_worker *w, uint64_t now,
-		     struct text *t)
+evc__worker_describe(const evc_cluster *cl, const struct cluster_worker *w,
+		     uint64_t now, struct text *t)
 {
 	evc_cluster_worker_info info;
 
-	evc__worker_info(w, now, &info);
+	evc__worker_info(cl, w, now, &info);
 	if (info.busy >= 0)
 		evc__run_describe(&info, t);
 	else
@@ -62,7 +73,6 @@ static void
 put_building(const evc_cluster *cl, uint64_t now, struct text *t)
 {
 	const struct cluster_worker *w, *longest = NULL;
-	const evc_per_worker *p;
 	unsigned i, n = 0;
 
 	for (i = 0; i < cl->workers.n; i++) {
@@ -70,16 +80,13 @@ put_building(const evc_cluster *cl, uint64_t now, struct text *t)
 		if (!evc__building_is_it(w))
 			continue;
 		n++;
-		if (longest == NULL || w->building_ns < longest->building_ns)
+		if (longest == NULL || w->moved_ns < longest->moved_ns)
 			longest = w;
 	}
 	if (longest == NULL)
 		return;
-	p = evc__per_worker_by_id((evc_cluster *)cl, longest->building);
-	evc__text_fmt(t, "%s%s builds %s for %.1f s", t->len > 0 ? "; " : "",
-		      longest->name,
-		      p != NULL ? p->def.name : "a per-worker value",
-		      (double)(now - longest->building_ns) / 1e9);
+	evc__text_add(t, t->len > 0 ? "; " : "");
+	evc__worker_describe(cl, longest, now, t);
 	if (n > 1)
 		evc__text_fmt(t, n == 2 ? "; %u more worker builds something" :
 					  "; %u more workers build something",
@@ -127,7 +134,7 @@ put_cluster(const evc_cluster *cl, uint64_t now, struct text *t)
 			longest = w;
 	}
 	if (longest != NULL)
-		evc__worker_describe(longest, now, t);
+		evc__worker_describe(cl, longest, now, t);
 	put_building(cl, now, t);
 	if (n_busy > 1)
 		evc__text_fmt(t, n_busy == 2 ?

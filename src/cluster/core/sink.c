@@ -55,10 +55,10 @@ take_tasks(void *core, unsigned worker, evc_engine_task *tasks, unsigned most)
 	    cl->checkpoint.first == FIRST_NONE)
 		n = evc__closures_take(&cl->q, worker, taken,
 				       most < CHUNK ? most : CHUNK);
-	if (n > 0 && w->n_running == 0)
+	if (n > 0 && w->n_running + w->n_building == 0)
 		w->moved_ns = sync_mono();
 	if (n > 0 && cl->q.n_taken == n)
-		cl->watchdog.moved_ns = w->moved_ns;
+		cl->watchdog.moved_ns = sync_mono();
 	for (i = 0; i < n; i++) {
 		r = REMOTE_OF(taken[i]);
 		r->worker = worker;
@@ -136,9 +136,11 @@ find_remote(const struct list *of, uint64_t n)
 static void
 remove_running(struct cluster_worker *w, evc_remote *r, uint64_t now)
 {
+	/* Others go unrun, and nothing begins then. */
+	if (worker_oldest(w) == &r->closure && !evc__building_is_it(w))
+		w->moved_ns = now;
 	list_remove(&r->closure.link);
 	w->n_running--;
-	w->moved_ns = now;
 }
 
 /* The result of a function that was given up, or of a fenced worker. */

@@ -90,7 +90,9 @@ give_up_in(evc_cluster *cl, struct cluster_worker *w, uint64_t now)
 	evc_remote *r;
 	bool hangs, kills;
 
-	for (hangs = true; !list_empty(&w->running); hangs = false) {
+	/* Behind a build none has begun. */
+	for (hangs = !evc__building_is_it(w); !list_empty(&w->running);
+	     hangs = false) {
 		r = LIST_OF(w->running.next, evc_remote, closure.link);
 		since = asked_since(cl, r);
 		if (since == 0)

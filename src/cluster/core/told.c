@@ -19,24 +19,6 @@ evc__worker_state_name(unsigned state)
 	return states[state];
 }
 
-/* Lock held. */
-static void
-tell_worker(evc_cluster *cl, const struct cluster_worker *w, uint64_t now,
-	    struct told *ret)
-{
-	const evc_per_worker *p;
-
-	evc__worker_info(w, now, &ret->i);
-	ret->busy = ret->i.busy;
-	ret->builds[0] = '\0';
-	if (!evc__building_is_it(w))
-		return;
-	p = evc__per_worker_by_id(cl, w->building);
-	evc__copy(ret->builds, sizeof ret->builds,
-		  p != NULL ? p->def.name : "a per-worker value");
-	ret->busy = (double)(now - w->building_ns) / 1e9;
-}
-
 /* ---- which of them ---- */
 
 /* The place of a worker in the order: busy ones first, the longest of them in
@@ -68,10 +50,7 @@ place_of(const struct cluster_worker *w)
 {
 	struct place p = { .rank = PLACE_UP, .index = w->index };
 
-	if (evc__building_is_it(w)) {
-		p.rank = PLACE_BUSY;
-		p.since = w->building_ns;
-	} else if (w->n_running + w->n_given_up > 0) {
+	if (evc__building_is_it(w) || worker_oldest(w) != NULL) {
 		p.rank = PLACE_BUSY;
 		p.since = w->moved_ns;
 	} else if (worker_told_state(w) != EVC_WORKER_UP) {
@@ -113,8 +92,8 @@ pick_workers(evc_cluster *cl, uint64_t now, struct told_workers *ret)
 		return;
 	ret->n = all.n;
 	for (i = 0; i < all.n; i++)
-		tell_worker(cl, cl->workers.all[all.at[i].index], now,
-			    &ret->at[i]);
+		evc__worker_info(cl, cl->workers.all[all.at[i].index], now,
+				 &ret->at[i]);
 }
 
 struct worker_stack *
@@ -128,7 +107,7 @@ evc__told_stacks(evc_cluster *cl, const struct told_workers *told,
 	s = most > 0 ? sync_alloc(most, sizeof *s) : NULL;
 	*ret_n = s != NULL ? most : 0;
 	for (i = 0; i < *ret_n; i++)
-		s[i].index = told->at[i].i.index;
+		s[i].index = told->at[i].index;
 	if (s != NULL)
 		evc__stacks_take(cl, s, most);
 	return s;

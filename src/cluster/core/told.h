@@ -7,18 +7,10 @@
 
 #include "cluster/core/cluster.h"
 
-/* A worker at one moment. */
-struct told {
-	evc_cluster_worker_info i;
-	char builds[NAME_SIZE]; /* the per-worker value that it builds; "" */
-	double busy;            /* seconds in a function or a build; < 0: in
-				   none */
-};
-
 #define TOLD_MOST 100 /* workers that a report names */
 
 struct told_workers {
-	struct told *at;
+	evc_cluster_worker_info *at;
 	unsigned n;      /* workers in `at` */
 	unsigned n_all;  /* workers there are */
 	unsigned n_busy; /* of all; n_down: neither busy nor up */

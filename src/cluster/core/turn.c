@@ -84,7 +84,7 @@ next_event(evc_cluster *cl, evc_cluster_worker_info *ret)
 	if (w->n_due == 0)
 		return false;
 	w->n_due--;
-	evc__worker_info(w, sync_mono(), ret);
+	evc__worker_info(cl, w, sync_mono(), ret);
 	ret->state = w->events[0];
 	w->n_events--;
 	memmove(&w->events[0], &w->events[1],

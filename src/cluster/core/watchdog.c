@@ -157,8 +157,8 @@ silent_since(const evc_cluster *cl)
 		return cl->watchdog.moved_ns;
 	for (i = 0; i < cl->workers.n; i++) {
 		w = cl->workers.all[i];
-		if (evc__building_is_it(w) && w->building_ns < since)
-			since = w->building_ns;
+		if (evc__building_is_it(w) && w->moved_ns < since)
+			since = w->moved_ns;
 	}
 	if (since == SYNC_FOREVER)
 		return 0;

@@ -312,9 +312,10 @@ lose_youngest(evc_cluster *cl, struct cluster_worker *w, unsigned how,
 	evc_remote *r = LIST_OF(w->running.prev, evc_remote, closure.link);
 	bool oldest = w->running.next == w->running.prev;
 	/* The function may have ended the worker, or is why the worker was
-	   ended. */
-	bool guilty = how == EVC_ENGINE_DIED_RUNNING && oldest;
-	bool hung = w->told_kill && oldest;
+	   ended; but behind a build none had begun. */
+	bool ran = oldest && !evc__building_is_it(w);
+	bool guilty = how == EVC_ENGINE_DIED_RUNNING && ran;
+	bool hung = w->told_kill && ran;
 	struct outcome o = { .code = EVC_CANCELLED,
 			     .kind = EVC_FAILED_CANCEL,
 			     .text = "it was cancelled" };
@@ -367,15 +368,13 @@ evc__sink_gone(void *core, unsigned worker, const char *why, unsigned how)
 					ran && !evc__building_is_it(w) ?
 						oldest_name(w) : NULL);
 		if (!w->told_kill && !w->dismissed && !cl->stop.begun &&
-		    evc__building_is_it(w)) {
+		    evc__building_is_it(w))
 			evc__building_blame(cl, w);
-			how = ran ? EVC_ENGINE_DIED : how;
-		}
-		evc__building_forget(w);
 		/* The youngest first: each goes in front of the queue, so the
 		   oldest is taken next. */
 		while (!list_empty(&w->running))
 			lose_youngest(cl, w, how, why);
+		evc__building_forget(w);
 		w->n_running = 0;
 		while (!list_empty(&w->given_up)) {
 			r = LIST_OF(w->given_up.next, evc_remote, closure.link);

@@ -20,8 +20,8 @@ struct cluster_worker {
 	uint64_t n_failures;     /* lives that did not end in good order */
 	uint64_t since_ns;       /* begin of the present state */
 	uint64_t down_ns;        /* end of the last state UP */
-	uint64_t moved_ns;       /* time of the last end of a function, or of
-				    the first begin */
+	uint64_t moved_ns;       /* begin of the oldest function or build: when
+				    the one before ended, or that was taken */
 	uint64_t defs_seen;      /* position among the definitions
 				    (per_worker.h) */
 	uint64_t defs_born;      /* definitions up to here are older than the
@@ -31,9 +31,8 @@ struct cluster_worker {
 	uint64_t building;       /* id of the oldest of these definitions; 0:
 				    not known */
 	uint64_t building_behind; /* functions up to this attempt were given
-				     before the oldest of these definitions */
-	uint64_t building_ns;    /* earliest begin of the oldest of these
-				    builds */
+				     before the oldest of these definitions, */
+	uint64_t building_last;   /* and up to this one before the youngest */
 	bool stack_asked;        /* the worker was asked for its stack, and has
 				    not answered (stacks.h) */
 	char *stack;             /* the answer; NULL: none */
@@ -125,6 +124,18 @@ worker_told_state(const struct cluster_worker *w)
 		       w->state;
 }
 
+/* The oldest function that the worker has, given-up ones included; NULL: none.
+   A given-up function was taken before all that run. */
+static inline const struct closure *
+worker_oldest(const struct cluster_worker *w)
+{
+	const struct list *of = !list_empty(&w->given_up) ? &w->given_up :
+							    &w->running;
+
+	return list_empty(of) ? NULL :
+				LIST_OF(of->next, struct closure, link);
+}
+
 /* The worker completes nothing more and runs perhaps: no error is raised until
    the worker is gone. */
 void evc__worker_fence(evc_cluster *cl, struct cluster_worker *w,
@@ -167,6 +178,9 @@ void evc__building_ends(evc_cluster *cl, struct cluster_worker *w, uint64_t id);
 void evc__building_forget(struct cluster_worker *w);
 /* Is the worker in a build, and not in a function? */
 bool evc__building_is_it(const struct cluster_worker *w);
+/* The name of what the worker builds. */
+const char *evc__building_name(const evc_cluster *cl,
+			       const struct cluster_worker *w);
 /* A build has ended the worker: the build counts one more death. */
 void evc__building_blame(evc_cluster *cl, struct cluster_worker *w);
 

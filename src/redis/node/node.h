@@ -27,10 +27,11 @@
  *     WORKER PID STATE FUNCTION N SINCE
  *
  * WORKER number in the cluster; PID 0 without a process; STATE idle, runs,
- * starting or gone; FUNCTION name of the function that runs, or "-"; N
+ * builds, starting or gone; FUNCTION name of the function that runs, or of the
+ * per-worker value that is built, or "-"; N
  * functions that the worker has, those that wait included; SINCE ms since 1970,
- * begin of FUNCTION.  The text is written with a renewal of the lease, when it
- * has changed.
+ * begin of FUNCTION or build.  The text is written with a renewal of the lease,
+ * when it has changed.
  */
 #ifndef EVC_REDIS_NODE_H
 #define EVC_REDIS_NODE_H

@@ -10,10 +10,12 @@
 #define LINE_SIZE 288
 
 static const char *
-worker_state_text(const struct local_worker *w)
+worker_state_text(const struct local_worker *w, const struct job *job)
 {
+	if (w->state == WORKER_UP && job != NULL)
+		return job->is_def ? "builds" : "runs";
 	if (w->state == WORKER_UP)
-		return w->has.n > 0 ? "runs" : "idle";
+		return "idle";
 	return w->state == WORKER_STARTING ? "starting" : "gone";
 }
 
@@ -38,11 +40,14 @@ add_word(struct text *t, const char *p)
 static void
 add_line(struct text *t, const struct local_worker *w)
 {
-	const struct job *job = w->has.first;
+	const struct job *job = evc__node_worker_job(w);
+	const char *name = job == NULL ? NULL :
+			   job->is_def ? job->def.name : job->task.function;
 
-	evc__text_fmt(t, "%u %ld %s ", w->rank, w->pid, worker_state_text(w));
-	if (job != NULL && job->task.function != NULL)
-		add_word(t, job->task.function);
+	evc__text_fmt(t, "%u %ld %s ", w->rank, w->pid,
+		      worker_state_text(w, job));
+	if (name != NULL)
+		add_word(t, name);
 	evc__text_fmt(t, "%s %u %lld\n", job == NULL ? "-" : "",
 		      w->has.n + w->waits.n, (long long)(w->since * 1000));
 }

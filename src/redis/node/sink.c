@@ -143,6 +143,16 @@ on_gone(void *core, unsigned worker, const char *why, unsigned how)
 
 /* ---- to build ---- */
 
+/* The engine takes a job: it begins when those before have ended. */
+static void
+take(struct local_worker *w, struct queue *q, struct job *job)
+{
+	if (evc__node_worker_job(w) == NULL)
+		w->moved = w->since = ev_now(w->session->node->ev);
+	job->taken = w->n_taken++;
+	evc__node_queue_add(q, job);
+}
+
 static bool
 on_defs(void *core, unsigned worker, evc_engine_def *ret_def)
 {
@@ -157,7 +167,7 @@ on_defs(void *core, unsigned worker, evc_engine_def *ret_def)
 	if (job->def.kind == EVC_DEF_DROP)
 		w->drop = job;
 	else
-		evc__node_queue_add(&w->builds, job);
+		take(w, &w->builds, job);
 	*ret_def = job->def;
 	return true;
 }
@@ -172,6 +182,7 @@ on_built(void *core, unsigned worker, uint64_t id, evc_status code,
 	struct bytes *b;
 
 	evc__node_job_free(evc__node_queue_take(&w->builds, true, id));
+	w->moved = w->since = ev_now(s->node->ev);
 	b = session_says(s) ? evc__node_tell(s, w) : NULL;
 	if (b != NULL && evc__frame_put_built(b, &f) < 0)
 		evc__node_no_memory(s);
@@ -301,7 +312,6 @@ on_take(void *core, unsigned worker, evc_engine_task *tasks, unsigned most)
 {
 	struct local_worker *w = worker_of(core, worker);
 	struct session *s = w->session;
-	double now = ev_now(s->node->ev);
 	struct job *job;
 	unsigned n = 0;
 
@@ -319,9 +329,7 @@ on_take(void *core, unsigned worker, evc_engine_task *tasks, unsigned most)
 			evc__node_job_free(job);
 			continue;
 		}
-		if (w->has.n == 0)
-			w->moved = w->since = now;
-		evc__node_queue_add(&w->has, job);
+		take(w, &w->has, job);
 		tasks[n++] = job->task;
 	}
 	/* The engine builds first, and takes the next functions afterwards. */

@@ -69,6 +69,14 @@ evc__node_queue_take(struct queue *q, bool is_def, uint64_t n)
 	return job;
 }
 
+const struct job *
+evc__node_worker_job(const struct local_worker *w)
+{
+	const struct job *f = w->has.first, *def = w->builds.first;
+
+	return f == NULL || (def != NULL && def->taken < f->taken) ? def : f;
+}
+
 void
 evc__node_worker_add(struct local_worker *w, struct job *job)
 {

@@ -27,6 +27,7 @@ struct job {
 		evc_engine_def def;
 	};
 	struct value **values; /* by input; NULL: no input has a key */
+	uint64_t taken;        /* the engine has taken so many before */
 };
 
 /* Loop thread only. */
@@ -55,6 +56,7 @@ struct local_worker {
 	struct queue waits;  /* jobs that the engine has not taken */
 	struct queue has;    /* functions that the engine has taken */
 	struct queue builds; /* definitions that the engine has taken */
+	uint64_t n_taken;    /* jobs that the engine has taken */
 	struct job *drop;    /* freed at the next call of defs; NULL: none */
 	uint64_t newest;     /* greatest number of a function that came */
 	double moved;        /* ev_now of the last end of a function, or of the
@@ -73,6 +75,9 @@ struct job *evc__node_queue_first(struct queue *q);
 /* Take the function with number n, or the definition with id n, out of the
    queue.  NULL: not found. */
 struct job *evc__node_queue_take(struct queue *q, bool is_def, uint64_t n);
+/* The job that the worker is in: the oldest that the engine has taken and not
+   ended.  NULL: none. */
+const struct job *evc__node_worker_job(const struct local_worker *w);
 /* A job has come for the worker. */
 void evc__node_worker_add(struct local_worker *w, struct job *job);
 void evc__node_job_free(struct job *job);
