@@ -80,9 +80,9 @@ typedef struct evc_cluster_worker_info {
 				order: the worker died, was killed or fenced,
 				or did not come up; a fenced life counts once,
 				from its fence on */
-	char builds[48];     /* the per-worker value that it builds; "": none.
-				Meanwhile `function` is "": its functions wait
-				behind the build */
+	char builds[48];     /* the per-worker value that is being built; "":
+				none.  Meanwhile `function` is "": the worker's
+				functions wait behind the build */
 	uint64_t reserved_[1];
 } evc_cluster_worker_info;
 

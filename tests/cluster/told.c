@@ -183,6 +183,58 @@ START_TEST(no_worker_has_both)
 }
 END_TEST
 
+static atomic_int n_lacks;
+
+static void
+count_lacks(int level, const char *line, const evc_reason *r, void *arg)
+{
+	(void)level;
+	(void)r;
+	(void)arg;
+	if (strstr(line, "no worker has had a function called \"g\" for ") &&
+	    strstr(line, " s; functions that wait for one fail after 1000 s"))
+		atomic_fetch_add(&n_lacks, 1);
+}
+
+/* Nobody has to wait for the failure to learn what is missing. */
+START_TEST(what_no_worker_has_is_named_at_once)
+{
+	static const char *const f = "f", *const g = "g";
+	const evc_config config = { .log = count_lacks };
+	evc_engine_ops ops = hand_ops;
+	const evc_engine_ops *const engines[] = { &ops };
+	evc_cluster_config k = { .worker_wait = 1000,
+				 .engines = engines,
+				 .n_engines = 1 };
+	evc_engine_task t;
+	evc_remote *r[2];
+	int i;
+
+	ops.open = hand_open_silent;
+	OK(evc_new(NULL, &config, &c));
+	cl = open_with(c, "hand://2", &k);
+	hand.sink->worker_names(hand.core, 0, &f, 1);
+	hand.sink->worker_names(hand.core, 1, &g, 1);
+	hand_up(0);
+	for (i = 0; i < 2; i++)
+		r[i] = schedule(cl, "g");
+	ck_assert_int_eq(evc_cluster_join(cl, 0), -EVC_DEADLINE_EXCEEDED);
+	HAS(evc_last_error(), "2 queued, but no worker has had a function "
+			      "called \"g\"");
+	UNTIL(atomic_load(&n_lacks) == 1);
+	hand_up(1);
+	for (i = 0; i < 2; i++) {
+		ck_assert_uint_eq(hand_take(1, &t, 1), 1);
+		hand_finish(1, &t, 0, NULL);
+		evc_remote_free(r[i]);
+	}
+	OK(evc_cluster_join(cl, T_LIMIT));
+	ck_assert_int_eq(atomic_load(&n_lacks), 1);
+	evc_cluster_close(cl);
+	hand_end_coord(c);
+}
+END_TEST
+
 /* There is no room, and would be none for ever. */
 START_TEST(what_is_wrong_waits_for_nothing)
 {
@@ -405,7 +457,8 @@ END_TEST
 
 API_MAIN("told", a_schedule_that_fails_at_once_ends_a_join,
 	 worker_wait_begins_anew, for_a_worker_that_does_not_come,
-	 no_worker_has_both, what_is_wrong_waits_for_nothing, an_engine_that_talks_nonsense,
+	 no_worker_has_both, what_no_worker_has_is_named_at_once,
+	 what_is_wrong_waits_for_nothing, an_engine_that_talks_nonsense,
 	 a_function_does_not_wait_for_room,
 	 a_function_does_not_wait_for_an_error,
 	 writable_when_there_is_room,

@@ -18,8 +18,8 @@
  *			and then those that are not up: name, state ("starting", "up", "hung",
  *			"fenced", "gone", "leaving"), where, since, lives, running, done,
  *			failures (numbers), function (string or null: the oldest), builds
- *			(string or null: the per-worker value that it builds),
- *			busy (number or null: the time in one of both), text
+ *			(string or null: a per-worker value in its build),
+ *			busy (number or null: its time in either), text
  *			(string or null: why the worker has gone), stack (array of strings or null:
  *			the lines below the worker in text), no_stack (string or
  *			null: why there are none)

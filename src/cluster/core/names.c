@@ -253,6 +253,10 @@ somebody_has(evc_cluster *cl, const evc_remote *r)
 	return false;
 }
 
+/* A function without a worker is for the log after this time: nodes come one
+   after the other. */
+#define TELL_NS UINT64_C(2000000000)
+
 static evc_remote *
 missing_in(evc_cluster *cl, const struct closure_line *line)
 {
@@ -333,6 +337,37 @@ evc__missing_describe(const evc_cluster *cl, const evc_remote *r,
 		evc__text_add(t, "both a function and what builds its values");
 	if (name != NULL && name != r->function)
 		evc__text_add(t, ", which builds a value among its arguments,");
+}
+
+uint64_t
+evc__missing_note(evc_cluster *cl, const evc_remote *r, uint64_t now)
+{
+	struct text t = evc__text_in(cl->names.line, sizeof cl->names.line);
+	uint64_t since = evc__missing_since(cl, r);
+
+	if (since <= cl->names.told_ns)
+		return SYNC_FOREVER;
+	if (now < since + TELL_NS)
+		return since + TELL_NS;
+	cl->names.told_ns = now;
+	evc__missing_describe(cl, r, &t);
+	evc__text_fmt(&t, " for %.1f s; functions that wait for one fail after"
+			  " %g s",
+		      (double)(now - since) / 1e9, cl->config.worker_wait);
+	return SYNC_FOREVER;
+}
+
+void
+evc__missing_tell(evc_cluster *cl)
+{
+	char line[TEXT_SIZE];
+
+	sync_lock(&cl->q.lock);
+	evc__copy(line, sizeof line, cl->names.line);
+	cl->names.line[0] = '\0';
+	sync_unlock(&cl->q.lock);
+	if (line[0] != '\0')
+		evc_log(cl->scope, EVC_LOG_WARNING, NULL, "%s", line);
 }
 
 evc_remote *

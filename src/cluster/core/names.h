@@ -25,6 +25,8 @@ struct function_names {
 	unsigned last; /* the worker that had the names of a function in the
 			  last look, for the next one */
 	struct table all;
+	uint64_t told_ns; /* time of the last line in `line`; 0: none */
+	char line[TEXT_SIZE]; /* for the log: no worker has a function; "" */
 };
 
 /* ---- names.c: lock held ---- */
@@ -46,6 +48,11 @@ void evc__names_note(evc_cluster *cl, const evc_remote *r);
 evc_remote *evc__missing_find(evc_cluster *cl);
 /* The time from which on no worker could run r. */
 uint64_t evc__missing_since(const evc_cluster *cl, const evc_remote *r);
+/* Note a line for the log when no worker could run r for a while; returns the
+   time of the next look. */
+uint64_t evc__missing_note(evc_cluster *cl, const evc_remote *r, uint64_t now);
+/* At a turn, lock not held: the log gets the line. */
+void evc__missing_tell(evc_cluster *cl);
 /* The same in words: "no worker has had a function called ...". */
 void evc__missing_describe(const evc_cluster *cl, const evc_remote *r,
 			   struct text *t);

@@ -54,6 +54,8 @@ is_busy(const struct cluster_worker *w)
 void
 evc__queue_describe(const evc_cluster *cl, struct text *t)
 {
+	const evc_remote *missing;
+
 	if (cl->q.n_queued > 0)
 		evc__text_fmt(t, "%llu queued",
 			      (unsigned long long)cl->q.n_queued);
@@ -62,6 +64,12 @@ evc__queue_describe(const evc_cluster *cl, struct text *t)
 			      "overtaken",
 			      remote_name(REMOTE_OF(
 				      closures_first_alone(&cl->q))));
+	if (cl->q.n_queued > 0 && cl->q.fits != NULL && cl->workers.n_up > 0) {
+		missing = evc__missing_find((evc_cluster *)cl);
+		evc__text_add(t, missing != NULL ? ", but " : "");
+		if (missing != NULL)
+			evc__missing_describe(cl, missing, t);
+	}
 	if (cl->q.n_held > 0)
 		evc__text_fmt(t, "%s%llu waiting for inputs or a retry",
 			      cl->q.n_queued > 0 ? ", " : "",

@@ -196,7 +196,7 @@ static uint64_t
 mind_names(evc_cluster *cl, uint64_t now)
 {
 	evc_remote *r;
-	uint64_t due;
+	uint64_t due, tell;
 
 	if (cl->q.fits == NULL || cl->q.failed || cl->q.n_queued == 0)
 		return SYNC_FOREVER;
@@ -208,8 +208,10 @@ mind_names(evc_cluster *cl, uint64_t now)
 			       evc__after(now, UINT64_C(500000000));
 	due = evc__after(evc__missing_since(cl, r),
 			 evc__ns(cl->config.worker_wait));
-	if (due > now)
-		return due;
+	if (due > now) {
+		tell = evc__missing_note(cl, r, now);
+		return tell < due ? tell : due;
+	}
 	give_up_missing(cl, r);
 	return SYNC_FOREVER;
 }

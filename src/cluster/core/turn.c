@@ -236,6 +236,7 @@ turn_cluster(evc_cluster *cl)
 	evc__checkpoint_turn(cl);
 	if (any_stuck)
 		evc__stuck_tell(cl);
+	evc__missing_tell(cl);
 	due = evc__deaths_tell(cl);
 	next = due < next ? due : next;
 	tell_workers(cl);

@@ -20,8 +20,8 @@ struct cluster_worker {
 	uint64_t n_failures;     /* lives that did not end in good order */
 	uint64_t since_ns;       /* begin of the present state */
 	uint64_t down_ns;        /* end of the last state UP */
-	uint64_t moved_ns;       /* begin of the oldest function or build: when
-				    the one before ended, or that was taken */
+	uint64_t moved_ns;       /* begin of the oldest function or build: its
+				    take, or the end of the job before */
 	uint64_t defs_seen;      /* position among the definitions
 				    (per_worker.h) */
 	uint64_t defs_born;      /* definitions up to here are older than the
@@ -125,7 +125,7 @@ worker_told_state(const struct cluster_worker *w)
 }
 
 /* The oldest function that the worker has, given-up ones included; NULL: none.
-   A given-up function was taken before all that run. */
+   Given-up functions were taken first. */
 static inline const struct closure *
 worker_oldest(const struct cluster_worker *w)
 {
@@ -178,7 +178,7 @@ void evc__building_ends(evc_cluster *cl, struct cluster_worker *w, uint64_t id);
 void evc__building_forget(struct cluster_worker *w);
 /* Is the worker in a build, and not in a function? */
 bool evc__building_is_it(const struct cluster_worker *w);
-/* The name of what the worker builds. */
+/* The name of the value in its build. */
 const char *evc__building_name(const evc_cluster *cl,
 			       const struct cluster_worker *w);
 /* A build has ended the worker: the build counts one more death. */

@@ -75,8 +75,8 @@ struct job *evc__node_queue_first(struct queue *q);
 /* Take the function with number n, or the definition with id n, out of the
    queue.  NULL: not found. */
 struct job *evc__node_queue_take(struct queue *q, bool is_def, uint64_t n);
-/* The job that the worker is in: the oldest that the engine has taken and not
-   ended.  NULL: none. */
+/* The present job of the worker, the oldest of `has` and `builds`.  NULL:
+   none. */
 const struct job *evc__node_worker_job(const struct local_worker *w);
 /* A job has come for the worker. */
 void evc__node_worker_add(struct local_worker *w, struct job *job);
