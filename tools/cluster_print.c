@@ -62,6 +62,11 @@ print_coordinator(const struct status *st)
 
 	free(lease);
 	begin_line("coordinator");
+	if (st->version != NULL && strcmp(st->version, PROTOCOL_VERSION) != 0) {
+		puts("not known: this evc-cluster is for protocol "
+		     PROTOCOL_VERSION);
+		return;
+	}
 	if (st->coordinator == NULL && st->lease != -2) {
 		puts("not known: its key is no string");
 		return;
@@ -184,6 +189,14 @@ status_print(const struct server *s, const struct status *st)
 		    " noeviction",
 		    s->policy);
 		putchar('\n');
+	}
+	if (strtoull(s->memory_limit, NULL, 10) > 0 &&
+	    strtoull(s->memory_used, NULL, 10) >=
+		    strtoull(s->memory_limit, NULL, 10)) {
+		begin_line("server");
+		say("it has no memory left: %s bytes are used, and its maxmemory"
+		    " is %s\n",
+		    s->memory_used, s->memory_limit);
 	}
 	if (strcmp(s->role, "slave") == 0) {
 		begin_line("server");
@@ -312,6 +325,8 @@ json_all(struct evc__json *j, const struct server *s, const struct status *st)
 	evc__json_string(j, "maxmemory_policy",
 			 s->policy[0] != '\0' ? s->policy : NULL);
 	evc__json_string(j, "server_role", s->role[0] != '\0' ? s->role : NULL);
+	json_digits(j, "memory_used", s->memory_used);
+	json_digits(j, "memory_limit", s->memory_limit);
 	json_digits(j, "protocol", st->version);
 	evc__json_string(j, "coordinator", st->coordinator);
 	json_digits(j, "generation", st->generation);

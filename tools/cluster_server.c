@@ -272,6 +272,10 @@ server_open(struct server *s, const char *uri)
 	read_version(s);
 	read_info(s, "memory", "maxmemory_policy:", s->policy,
 		  sizeof s->policy);
+	read_info(s, "memory", "used_memory:", s->memory_used,
+		  sizeof s->memory_used);
+	read_info(s, "memory", "maxmemory:", s->memory_limit,
+		  sizeof s->memory_limit);
 	read_info(s, "replication", "role:", s->role, sizeof s->role);
 }
 

@@ -25,6 +25,8 @@ struct server {
 	char where[256];   /* the server's address */
 	char version[64];  /* "Redis 7.0.15" */
 	char policy[32];   /* maxmemory-policy; "": not known */
+	/* bytes; "": not known; a limit of 0: none */
+	char memory_used[24], memory_limit[24];
 	char role[16];     /* "master" or "slave"; "": not known */
 };
 

@@ -219,6 +219,20 @@ run "$tools/evc-cluster" status --json "$at/words"
 check 'and as JSON' told '"maxmemory_policy":"allkeys-lru"'
 printf 'CONFIG SET maxmemory-policy noeviction\r\n' >&3
 read -r _ <&3
+printf 'CONFIG SET maxmemory 1000\r\n' >&3
+read -r _ <&3
+run "$tools/evc-cluster" status "$at/words"
+check 'status: no memory' told \
+	'^server +it has no memory left: [0-9]+ bytes are used, .* is 1000$'
+run "$tools/evc-cluster" status --json "$at/words"
+check 'and as JSON' told '"memory_used":[0-9]+,"memory_limit":1000,'
+printf 'CONFIG SET maxmemory 0\r\n' >&3
+read -r _ <&3
+printf 'SET {later}:ver 99\r\n' >&3
+read -r _ <&3
+run "$tools/evc-cluster" status "$at/later"
+check 'status: another protocol' told \
+	'^coordinator +not known: this evc-cluster is for protocol [0-9]+$'
 printf 'REPLICAOF 127.0.0.1 1\r\n' >&3
 read -r _ <&3
 run "$tools/evc-cluster" status "$at/words"

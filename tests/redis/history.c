@@ -542,6 +542,15 @@ START_TEST(a_policy_that_is_changed_later)
 }
 END_TEST
 
+static bool
+is_reported(const char *what)
+{
+	char text[10000];
+
+	(void)evc_report(on.c, EVC_REPORT_TEXT, text, sizeof(text));
+	return strstr(text, what) != NULL;
+}
+
 /* Nothing is to be said to the server, but the lock's renewals. */
 START_TEST(memory_that_is_used_up)
 {
@@ -551,12 +560,14 @@ START_TEST(memory_that_is_used_up)
 	UNTIL(rs_number(&on.s, "EXISTS {t}:coord") == 1);
 	rs_do(&on.s, "CONFIG SET maxmemory 1");
 	SAYS("no memory left: OOM", NULL, NULL);
+	UNTIL(is_reported(" has no memory left"));
 	n = rs_errors(&on.s, "OOM");
 	UNTIL(rs_errors(&on.s, "OOM") >= n + 2);
 	ck_assert_int_eq(n_said("no memory left", NULL, NULL), 1);
 	ck_assert_int_eq(n_said("has memory again", NULL, NULL), 0);
 	rs_do(&on.s, "CONFIG SET maxmemory 0");
 	SAYS("has memory again", NULL, NULL);
+	UNTIL(!is_reported(" has no memory left"));
 	goes_on();
 }
 END_TEST

@@ -7,6 +7,7 @@
  */
 #include "cluster/processes/processes.h"
 
+#include "base/proc.h"
 #include "base/reap.h"
 
 /* ---- the begin ---- */
@@ -52,6 +53,7 @@ evc__process_fence(struct process *w, const char *fmt, ...)
 	struct text t = evc__text_in(said, sizeof said);
 	struct processes *p = w->p;
 	bool was_up = w->state == PROCESS_UP;
+	char state;
 	va_list ap;
 
 	if (w->state != PROCESS_STARTING && w->state != PROCESS_UP)
@@ -61,6 +63,11 @@ evc__process_fence(struct process *w, const char *fmt, ...)
 	va_start(ap, fmt);
 	evc__text_vfmt(&t, fmt, ap);
 	va_end(ap);
+	/* A stopped process cannot say why it was silent. */
+	state = evc__proc_process_state(w->pid);
+	if (state != '\0' && strchr("TtD", state) != NULL)
+		evc__text_fmt(&t, "; kernel: %c, %s", state,
+			      evc__proc_state(state));
 	evc__copy_ends(w->why, sizeof w->why, said);
 	t = evc__text_in(why, sizeof why);
 	evc__text_fmt(&t, "%s (pid %d) %s", w->name, (int)w->pid, w->why);

@@ -212,11 +212,19 @@ void
 evc__redis_well(struct redis_engine *e)
 {
 	uint64_t now = sync_mono();
+	char full[REDIS_WHY_SIZE];
+	struct text t = evc__text_in(full, sizeof full);
 
 	/* An order that was refused is tried again, and is the trouble until
 	   then. */
 	if (any_untold(e))
 		return;
+	if (e->lock.no_memory) {
+		evc__text_fmt(&t, "the server at %s has no memory left",
+			      e->where);
+		evc__redis_trouble_is(e, full);
+		return;
+	}
 	if (!list_empty(&e->sessions.all) || e->turn.left)
 		e->trouble.alone_ns = 0;
 	else if (e->trouble.alone_ns == 0)
