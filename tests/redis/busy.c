@@ -189,6 +189,48 @@ START_TEST(additions_wait_for_it)
 }
 END_TEST
 
+/* Pieces that are refused are sent, or asked for, again. */
+START_TEST(a_checkpoint_is_loaded_and_saved_all_the_same)
+{
+	enum { N = 2000000 };
+	const char path[] = "/tmp/evc-redis-busy";
+	evc_cluster_config config = { .lease = 20, .checkpoint = path };
+	double *x = calloc(N, sizeof *x), last = 0;
+	const evc_elements all = { .doubles = x, .n = N };
+	const evc_elements one = { .doubles = &last, .n = 1, .from = N - 1 };
+	redisContext *c;
+
+	unlink(path);
+	begin_with_lease(_i, 20);
+	x[N - 1] = 7;
+	OK(evc_vector_set(on.cl, "x", &all));
+	free(x);
+	OK(evc_cluster_save(on.cl, path));
+	rig_close();
+	on.n_workers = 0;
+	rig_open(&config);
+	UNTIL(rig_key("EXISTS", "coord") == 1);
+	c = makes_busy();
+	says("BUSY");
+	is_busy_no_more(c);
+	IS(take_number(SCHEDULE("add", "[ii]", 1, 2)), 3);
+	OK(evc_vector_get(on.cl, "x", &one));
+	ck_assert_double_eq(last, 7);
+	OK(join());
+	OK(unlink(path));
+	c = makes_busy();
+	OK(evc_request_stop(on.c, 0, "enough"));
+	says("the last checkpoint is not saved yet");
+	/* It has asked by then, and was refused. */
+	t_sleep(0.3);
+	is_busy_no_more(c);
+	evc_cluster_close(on.cl);
+	on.cl = NULL;
+	OK(evc_join(on.c, &(evc_join_opts){ .grace = T_LIMIT }, NULL));
+	OK(unlink(path));
+}
+END_TEST
+
 /* The server is away, and no function is to blame. */
 START_TEST(for_longer_than_some_leases)
 {
@@ -220,4 +262,5 @@ REDIS_ROWS("redis: a busy server", functions, ROW(functions_wait_for_it),
 	   ROW(values_are_built_before_functions_use_them),
 	   ROW(values_that_are_freed_meanwhile_are_deleted),
 	   ROW(inputs_wait_for_it), ROW(additions_wait_for_it),
+	   ROW(a_checkpoint_is_loaded_and_saved_all_the_same),
 	   ROW(for_longer_than_some_leases))

@@ -36,6 +36,7 @@ struct plan {
 				   and large values */
 	bool joins;             /* when it is told to go on it joins, and tells
 				   the code; else it closes */
+	bool saves_again;       /* before, another state */
 };
 
 /* In the child: nothing of check here. */
@@ -77,6 +78,9 @@ coordinate(const struct plan *p, int in, int out)
 					big) == 0);
 	CHILD(write(out, &byte, 1) == 1);
 	CHILD(read(in, &byte, 1) == 1);
+	if (p->saves_again)
+		CHILD(evc_variable_add(cl, "theirs", 100, NULL) == 0 &&
+		      evc_cluster_save(cl, p->checkpoint) == 0);
 	if (p->joins) {
 		byte = (char)evc_cluster_join(cl, T_LIMIT);
 		CHILD(write(out, &byte, 1) == 1);
@@ -371,6 +375,45 @@ START_TEST(one_that_has_only_waited_ends_without_an_error)
 }
 END_TEST
 
+/* However long it has waited; what it has read at its own open is old by then. */
+START_TEST(the_second_goes_on_from_the_last_save_of_the_first)
+{
+	const char path[] = "/tmp/evc-redis-second";
+	evc_cluster_config config = { .lease = 1,
+				      .worker_wait = 1000,
+				      .checkpoint = path };
+	struct plan p = { .lease = 60,
+			  .checkpoint = path,
+			  .saves_again = true };
+	unsigned workers;
+	struct other o;
+	evc_remote *r;
+
+	unlink(path);
+	rig(_i, NULL);
+	rig_node(2);
+	o = other_start(&p);
+	IS(other_says(&o), 'r');
+	workers = on.n_workers;
+	on.n_workers = 0;
+	rig_open(&config);
+	r = SCHEDULE("add", "[ii]", 1, 2);
+	UNTIL(is_reported("in use by"));
+	/* Calls about variables are refused after two leases, and that is long
+	   ago. */
+	UNTIL(numbers().age > 4);
+	other_goes_on(&o);
+	other_ends(&o, 0);
+	IS(take_number(r), 3);
+	on.n_workers = workers;
+	ck_assert(variable("theirs") == 142);
+	OK(join());
+	end_and_count();
+	count_before();
+	unlink(path);
+}
+END_TEST
+
 /* Frozen for longer than its lease, it has lost its workers to the second one; and
    says so when it is thawed. */
 START_TEST(the_first_was_frozen)
@@ -495,6 +538,7 @@ REDIS_ROWS("redis: coordinators", functions,
 	   ROW(one_closes_and_another_opens),
 	   ROW(the_second_waits_and_says_for_whom),
 	   ROW(one_that_has_only_waited_ends_without_an_error),
+	   ROW(the_second_goes_on_from_the_last_save_of_the_first),
 	   ROW(the_first_was_frozen),
 	   ROW(the_lock_is_taken_away),
 	   ROW(the_lock_is_taken_away_from_nodes_far_away),

@@ -165,6 +165,14 @@ typedef struct evc_engine_question {
 	   lock held, not after done; the memory is valid during the call.
 	   false: no more parts are wanted, and done is called next. */
 	bool (*part)(struct evc_engine_question *q, const evc_engine_answer *a);
+	/* Not NULL: called on the cluster's loop, no lock held, when the engine
+	   could send the question, before the first part is sent.  0: the
+	   question may be sent, and may have other entries now.
+	   EVC_ENGINE_LATER: not yet; the engine calls again after a wake of
+	   EVC_ENGINE_ANY.  < 0: the question is answered with this refusal.  A
+	   question with `begin` waits for its turn as long as the cluster goes
+	   on; others may be refused after a while. */
+	evc_status (*begin)(struct evc_engine_question *q);
 	/* Called once, on the cluster's loop, no lock held, and before
 	   sink->closed.  The memory that the answer points to is valid during
 	   the call.  After the call the question is gone. */
@@ -172,8 +180,10 @@ typedef struct evc_engine_question {
 		     const evc_engine_answer *a);
 	void *arg;                /* for done */
 	struct evc_engine_question *next; /* the engine's */
-	uint64_t reserved_[4];
+	uint64_t reserved_[3];
 } evc_engine_question;
+
+#define EVC_ENGINE_LATER 1
 
 /* How an attempt ended. */
 typedef struct evc_engine_result {

@@ -262,6 +262,8 @@ evc__checkpoint_open(evc_cluster *cl)
 
 	if (cl->config.checkpoint == NULL)
 		return 0;
+	/* Before the read: a later save is another file in any case. */
+	cl->checkpoint.seen = evc__snapshot_file(cl->config.checkpoint);
 	st = load_file(cl, cl->config.checkpoint, true);
 	if (st < 0 && st != -EVC_NOT_FOUND)
 		return st;

@@ -44,6 +44,9 @@ struct checkpoint {
 	/* creation: the question that gives the variables of the file to the
 	   engine; NULL: none, or it was asked */
 	struct first_question *question;
+	/* the file of the last read for that question: the open, later the
+	   thread or the loop, one after the other */
+	struct snapshot_file seen;
 };
 
 /* ---- checkpoint.c ---- */

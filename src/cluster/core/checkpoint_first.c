@@ -3,15 +3,24 @@
  * The checkpoint, if the engine keeps the variables: the first question to the
  * engine gives the variables of the file.  No function is handed out before the
  * answer.
- * Called by: checkpoint.c and cluster/open/open.c.
- * Locks: the cluster's lock, taken when the answer comes.
+ * The engine may have waited for long: perhaps another coordinator had its place
+ * until now, and has saved its variables in the same file.  So the file is read
+ * again when a save has replaced the file.
+ * Called by: checkpoint.c and cluster/open/open.c; the engine (first_begins, the
+ * answer).
+ * Locks: the cluster's lock, taken.
  */
 #include "cluster/core/cluster.h"
 
 struct first_question {
 	evc_engine_question q;
 	evc_cluster *cl;
-	struct variable_list l;
+	struct variable_list l; /* creation; while `reads`: the thread */
+	/* ---- lock ---- */
+	bool reads;    /* a thread reads the file again */
+	bool answered; /* meanwhile: the thread frees the question */
+	evc_status status; /* of that read */
+	char why[TEXT_SIZE];
 };
 
 static void
@@ -51,8 +60,10 @@ first_failed(evc_cluster *cl, const evc_engine_answer *a)
 	/* An engine that is down has given a reason. */
 	is_news = cl->engine.down[0] == '\0' && !cl->stop.begun;
 	sync_unlock(&cl->q.lock);
-	if (is_news)
-		evc__sink_down(cl, why);
+	if (!is_news)
+		return;
+	evc_log(cl->scope, EVC_LOG_ERROR, NULL, "%s: no function runs", why);
+	evc__sink_down(cl, why);
 }
 
 static void
@@ -60,6 +71,7 @@ on_first_answer(evc_engine_question *q, const evc_engine_answer *a)
 {
 	struct first_question *f = q->arg;
 	evc_cluster *cl = f->cl;
+	bool reads;
 
 	if (a->status == 0) {
 		evc__kept_replaced(cl, q->finished);
@@ -69,7 +81,103 @@ on_first_answer(evc_engine_question *q, const evc_engine_answer *a)
 	} else {
 		first_failed(cl, a);
 	}
-	first_free(f);
+	sync_lock(&cl->q.lock);
+	reads = f->reads;
+	f->answered = true;
+	sync_unlock(&cl->q.lock);
+	if (!reads)
+		first_free(f);
+}
+
+/* ---- the file is another one ---- */
+
+static void
+put_list(struct first_question *f, struct variable_list *l)
+{
+	f->l = *l;
+	*l = (struct variable_list){ .n = 0 };
+	f->q.entries = f->l.entries;
+	f->q.n_entries = f->l.n;
+	f->q.finished = f->l.finished;
+}
+
+static evc_status
+read_list(evc_cluster *cl, struct variable_list *ret)
+{
+	evc_value packed;
+	evc_status st;
+
+	*ret = (struct variable_list){ .n = 0 };
+	cl->checkpoint.seen = evc__snapshot_file(cl->config.checkpoint);
+	st = evc__snapshot_read(cl->config.checkpoint, &packed);
+	if (st == 0)
+		st = evc__variables_read(&packed, ret);
+	evc_value_free(&packed);
+	return st;
+}
+
+static evc_status
+read_again(evc_coord *c, void *arg)
+{
+	struct first_question *f = arg;
+	evc_cluster *cl = f->cl;
+	struct variable_list l;
+	evc_status st = read_list(cl, &l);
+	bool answered;
+
+	(void)c;
+	if (st == 0) {
+		evc__variables_list_free(&f->l);
+		put_list(f, &l);
+	}
+	evc__variables_list_free(&l);
+	sync_lock(&cl->q.lock);
+	f->status = st;
+	if (st < 0)
+		evc__copy(f->why, sizeof f->why, evc_last_error());
+	f->reads = false;
+	answered = f->answered;
+	if (!answered)
+		evc__wake(cl, EVC_ENGINE_ANY);
+	evc__cluster_unlock(cl);
+	if (answered)
+		first_free(f);
+	return 0;
+}
+
+/* The engine has its place, and is about to send. */
+static evc_status
+first_begins(evc_engine_question *q)
+{
+	const evc_member_opts o = { .flags = EVC_AFTER_STOP | EVC_BACKGROUND };
+	struct first_question *f = q->arg;
+	evc_cluster *cl = f->cl;
+	struct snapshot_file now;
+	evc_status st;
+	bool reads;
+
+	sync_lock(&cl->q.lock);
+	reads = f->reads;
+	st = f->status;
+	sync_unlock(&cl->q.lock);
+	if (reads)
+		return EVC_ENGINE_LATER;
+	if (st < 0)
+		return evc_refuse(st, "%s", f->why);
+	now = evc__snapshot_file(cl->config.checkpoint);
+	/* Without a file the state of the open is the last. */
+	if (now.size == 0 || snapshot_file_is(&now, &cl->checkpoint.seen))
+		return 0;
+	sync_lock(&cl->q.lock);
+	f->reads = true;
+	sync_unlock(&cl->q.lock);
+	st = evc_thread_start(cl->scope, "checkpoint", read_again, f, &o, NULL);
+	if (st == 0)
+		return EVC_ENGINE_LATER;
+	sync_lock(&cl->q.lock);
+	f->reads = false;
+	sync_unlock(&cl->q.lock);
+	return st;
 }
 
 evc_status
@@ -80,12 +188,9 @@ evc__first_question(evc_cluster *cl, struct variable_list *l)
 	if (f == NULL)
 		return evc__variable_no_memory();
 	f->cl = cl;
-	f->l = *l;
-	*l = (struct variable_list){ .n = 0 };
+	put_list(f, l);
 	f->q.update.op = EVC_VARIABLE_REPLACE;
-	f->q.entries = f->l.entries;
-	f->q.n_entries = f->l.n;
-	f->q.finished = f->l.finished;
+	f->q.begin = first_begins;
 	f->q.done = on_first_answer;
 	f->q.arg = f;
 	cl->checkpoint.question = f;

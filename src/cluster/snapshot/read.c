@@ -119,3 +119,19 @@ evc__snapshot_read(const char *path, evc_value *ret_value)
 	sync_fd_close(fd);
 	return st;
 }
+
+struct snapshot_file
+evc__snapshot_file(const char *path)
+{
+	struct snapshot_file f = { .size = 0 };
+	int fd = sync_file_open(path);
+	struct stat st;
+
+	if (fd < 0)
+		return f;
+	if (sync_fd_stat(fd, &st) == 0)
+		f = (struct snapshot_file){ st.st_dev, st.st_ino, st.st_size,
+					    st.st_mtim };
+	sync_fd_close(fd);
+	return f;
+}

@@ -140,4 +140,20 @@ evc_status evc__snapshot_write(const char *path, const evc_value *parts,
 			       size_t n);
 evc_status evc__snapshot_read(const char *path, evc_value *ret_value);
 
+/* The identity of the file at a path: each save makes a new file.  All 0: there is
+   no readable file. */
+struct snapshot_file {
+	dev_t dev;
+	ino_t ino;
+	off_t size;
+	struct timespec at;
+};
+struct snapshot_file evc__snapshot_file(const char *path);
+static inline bool
+snapshot_file_is(const struct snapshot_file *a, const struct snapshot_file *b)
+{
+	return a->dev == b->dev && a->ino == b->ino && a->size == b->size &&
+	       a->at.tv_sec == b->at.tv_sec && a->at.tv_nsec == b->at.tv_nsec;
+}
+
 #endif

@@ -126,6 +126,8 @@ evc__load_answered(struct redis_engine *e, const redisReply *r)
 
 	if (evc__reply_is_doubt(r))
 		return PIECE_DOUBT;
+	if (evc__pace_refused(e, &l->pace, r))
+		return PIECE_MORE;
 	if (evc__reply_is(r, "none") && ++l->tries < PIECES_TRIES) {
 		evc__load_anew(e);
 		return PIECE_MORE;

@@ -10,6 +10,7 @@
 #define DUTY 0.3
 /* Seconds; a server stuck for once costs no more. */
 #define REST_MOST 0.5
+#define REST_REFUSED 0.05
 
 void
 evc__pace_init(struct pace *p,
@@ -46,6 +47,15 @@ evc__pace_rest(struct redis_engine *e, struct pace *p)
 	note_cost(p, sync_mono() - p->asked_ns);
 	rest = (double)p->cost_ns / 1e9 * (1 - DUTY) / DUTY;
 	redis_timer_in(e->ev, &p->rest, rest < REST_MOST ? rest : REST_MOST);
+}
+
+bool
+evc__pace_refused(struct redis_engine *e, struct pace *p, const redisReply *r)
+{
+	if (!reply_is_refused_for_now(r))
+		return false;
+	redis_timer_in(e->ev, &p->rest, REST_REFUSED);
+	return true;
 }
 
 /* ---- failed questions ---- */

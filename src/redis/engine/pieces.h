@@ -80,6 +80,10 @@ void evc__pace_init(struct pace *p,
 void evc__pace_asked(struct pace *p);
 /* The answer has come, and the rest begins. */
 void evc__pace_rest(struct redis_engine *e, struct pace *p);
+/* true: a busy server has refused the piece, which is sent again after a
+   rest. */
+bool evc__pace_refused(struct redis_engine *e, struct pace *p,
+		       const redisReply *r);
 static inline bool
 pace_rests(const struct pace *p)
 {

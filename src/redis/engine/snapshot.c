@@ -253,6 +253,8 @@ is_answer(struct redis_engine *e, const redisReply *r)
 	e->snapshots.sent = false;
 	if (!sent || r == NULL || e->snapshots.first == NULL)
 		return false;
+	if (evc__pace_refused(e, &e->snapshots.pace, r))
+		return false;
 	if (!evc__reply_is_doubt(r))
 		return true;
 	redis_doubt_lock(e);

@@ -252,6 +252,22 @@ evc__redis_questions_off(struct redis_engine *e)
 	ev_timer_stop(e->ev, &e->load.pace.rest);
 }
 
+/* false: the current question is not sent now. */
+static bool
+begin_current(struct redis_engine *e)
+{
+	evc_engine_question *q = e->questions.current;
+	evc_status st = q->begin(q);
+
+	e->questions.begun = st == 0;
+	if (st < 0) {
+		e->questions.current = NULL;
+		evc__question_answer(q, st, evc_last_error());
+		evc__redis_questions(e);
+	}
+	return e->questions.begun;
+}
+
 void
 evc__redis_questions(struct redis_engine *e)
 {
@@ -271,6 +287,7 @@ evc__redis_questions(struct redis_engine *e)
 			continue;
 		}
 		e->questions.current = q;
+		e->questions.begun = q->begin == NULL;
 		e->questions.seq++;
 		e->lock.variables_used |= q->update.op != EVC_VARIABLE_COUNTS;
 		if (q->update.op == EVC_VARIABLE_REPLACE)
@@ -280,6 +297,8 @@ evc__redis_questions(struct redis_engine *e)
 	if (e->questions.current == NULL || e->questions.sent ||
 	    pace_rests(&e->load.pace) ||
 	    e->lock.phase != PHASE_LIVE || !e->up)
+		return;
+	if (!e->questions.begun && !begin_current(e))
 		return;
 	e->questions.sent = send_question(e, e->questions.current);
 	/* A load changes nothing until SCRIPT_REPLACE. */
@@ -334,14 +353,20 @@ evc__redis_questions_again(struct redis_engine *e, bool anew)
 }
 
 static void
-answer_all_waiting(struct redis_engine *e, const char *why)
+answer_waiting(struct redis_engine *e, const char *why)
 {
 	evc_engine_question *q;
 
-	give_up_current(e, why);
 	evc__snapshot_end(e, why);
 	while ((q = next_question(e)) != NULL)
 		evc__question_answer(q, -EVC_UNAVAILABLE, why);
+}
+
+static void
+answer_all_waiting(struct redis_engine *e, const char *why)
+{
+	give_up_current(e, why);
+	answer_waiting(e, why);
 }
 
 /* true: questions have waited for too long, or the stop leaves no time. */
@@ -372,7 +397,11 @@ evc__redis_questions_tick(struct redis_engine *e, uint64_t now)
 		q->waits_ns = q->stop_ns = 0;
 	else if (q->waits_ns == 0)
 		q->waits_ns = now;
-	else if (wait_is_over(e, now))
+	else if (wait_is_over(e, now) && q->stop_ns == 0 &&
+		 q->current != NULL && q->current->begin != NULL) {
+		answer_waiting(e, e->trouble.now);
+		q->waits_ns = now;
+	} else if (wait_is_over(e, now))
 		answer_all_waiting(e, e->trouble.now);
 }
 

@@ -19,6 +19,7 @@ struct questions {
 					  is none, other questions pass it */
 	evc_engine_question *queue, **queue_end;
 	uint64_t seq;      /* number of the current question */
+	bool begun;        /* the current question may be sent */
 	bool sent;         /* an answer is on its way */
 	bool doubt;        /* the current question may have been answered */
 	uint64_t waits_ns; /* time since which questions wait, and none can be
