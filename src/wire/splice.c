@@ -60,7 +60,7 @@ evc__walk_splice(const evc_value *value,
 		evc_value_free(&result);
 		return evc_refuse(-EVC_INVALID_ARGUMENT,
 				  "with the results of remotes in their places "
-				  "the arguments are more than %d deep",
+				  "the value is more than %d deep",
 				  EVC_VALUE_DEPTH);
 	}
 	if (st != 0)

@@ -360,6 +360,42 @@ START_TEST(the_end_of_a_dataset_is_its_functions_error)
 }
 END_TEST
 
+/* [gate]: the first worker waits there */
+static evc_status
+fn_slow_at_first(evc_exec *x, void *arg)
+{
+	evc_exec_info i;
+
+	if (evc_exec_get(x, &i) < 0)
+		return EVC_INTERNAL;
+	return i.worker_index == 0 ? fn_hold(x, arg) :
+				     evc_exec_return(x, "i", 1);
+}
+
+/* Others are idle meanwhile. */
+START_TEST(nothing_waits_for_another_workers_build)
+{
+	evc_value args = PACKED("[s]", "g");
+	evc_cluster_worker_info i;
+	evc_per_worker *slow;
+	evc_remote *r[20];
+	unsigned n;
+
+	begin(_i, 2);
+	OK(evc_per_worker_value(on.cl, "slow", "slow at first", &args, &slow));
+	for (n = 0; n < 20; n++)
+		r[n] = SCHEDULE("add", "[ii]", 1, (int)n);
+	for (n = 0; n < 20; n++)
+		IS(take_number(r[n]), 1 + (int)n);
+	OK(evc_cluster_worker_get(on.cl, 0, &i));
+	ck_assert_str_eq(i.builds, "slow");
+	let_go("g");
+	OK(join());
+	evc_per_worker_free(slow);
+	evc_value_free(&args);
+}
+END_TEST
+
 static const evc_function functions[] = {
 	COMMON_FUNCTIONS,
 	{ .name = "range", .fn = fn_range },
@@ -370,6 +406,7 @@ static const evc_function functions[] = {
 	{ .name = "counter", .fn = fn_counter },
 	{ .name = "bump", .fn = fn_bump },
 	{ .name = "live", .fn = fn_live },
+	{ .name = "slow at first", .fn = fn_slow_at_first },
 };
 
 CONFORMANCE_MAIN("per-worker values", functions,
@@ -382,4 +419,5 @@ CONFORMANCE_MAIN("per-worker values", functions,
 		 ROW_TIGHT(R15_testMultipleDatasets),
 		 ROW_TIGHT(R16_testRepeatedIteratorCreation),
 		 ROW_TIGHT(there_is_nothing_of_them_at_the_coordinator),
-		 ROW_TIGHT(the_end_of_a_dataset_is_its_functions_error))
+		 ROW_TIGHT(the_end_of_a_dataset_is_its_functions_error),
+		 ROW(nothing_waits_for_another_workers_build))

@@ -755,8 +755,58 @@ START_TEST(sums_are_as_here)
 }
 END_TEST
 
+/* [name]: -1e39 to its first element, 1 to its second; both as floats, and -0.0
+   to the number "zero": is the sum's sign a minus? */
+static evc_status
+fn_as_floats(evc_exec *x, void *arg)
+{
+	double by[2] = { -1e39, 1 }, now = -1;
+	float is[2];
+	const evc_elements add = { .doubles = by, .n = 2 };
+	const evc_elements get = { .floats = is, .n = 2 };
+	char name[64];
+
+	(void)arg;
+	if (evc_exec_unpack(x, "[s]", name, sizeof(name)) < 0 ||
+	    evc_exec_vector_add(x, name, &add) < 0 ||
+	    evc_exec_vector_get(x, name, &get) < 0 ||
+	    evc_exec_variable_add(x, "zero", -0.0, &now) < 0)
+		return refused(x);
+	return evc_exec_return(x, "[ddb]", (double)is[0], (double)is[1],
+			       signbit(now) != 0);
+}
+
+/* Sums are made of doubles, whoever makes them, and then become floats. */
+START_TEST(sums_become_floats_and_not_their_parts)
+{
+	double first[2] = { 1e39, 16777217 }, a, b;
+	const evc_elements set = { .doubles = first, .n = 2 };
+	const evc_value zero = PACKED("d", -0.0);
+	evc_remote *r;
+	evc_value v;
+	bool minus;
+	int i;
+
+	begin(_i, 1);
+	for (i = 0; i < 2; i++) {
+		OK(evc_vector_set(on.cl, "d", &set));
+		OK(evc_variable_set(on.cl, "zero", &zero));
+		r = i == 0 ? SCHEDULE("as floats", "[s]", "d") :
+			     SCHEDULE_WITH(&whole, "as floats", "[s]", "d");
+		OK(evc_remote_fetch(r, T_LIMIT, &v));
+		OK(evc_unpack(&v, "[ddb]", &a, &b, &minus));
+		ck_assert_double_eq(a, 0);
+		ck_assert_double_eq(b, 16777218);
+		ck_assert(!minus);
+		evc_remote_free(r);
+	}
+	OK(join());
+}
+END_TEST
+
 static const evc_function functions[] = {
 	COMMON_FUNCTIONS,
+	{ .name = "as floats", .fn = fn_as_floats },
 	{ .name = "both", .fn = fn_both },
 	{ .name = "fill", .fn = fn_fill },
 	{ .name = "mirror", .fn = fn_mirror },
@@ -772,6 +822,7 @@ CONFORMANCE_MAIN("vectors", functions,
 		 ROW(elements_come_back_as_they_were_set),
 		 ROW(sums_are_as_here), ROW(wrong_elements_are_refused),
 		 ROW(texts_name_the_element), ROW(no_sum_is_infinite),
+		 ROW(sums_become_floats_and_not_their_parts),
 		 ROW(a_function_sees_what_it_does_itself),
 		 ROW(no_addition_is_lost_or_made_twice),
 		 ROW(no_step_of_an_element_is_lost),

@@ -57,7 +57,6 @@ evc__stuck_ask(evc_cluster *cl, struct cluster_worker *w, uint64_t since,
 static void
 hear_answer(evc_cluster *cl, struct cluster_worker *w, const char *lines)
 {
-	bool builds = evc__building_is_it(w);
 	struct text t;
 
 	if (!w->stuck_asked)
@@ -71,11 +70,8 @@ hear_answer(evc_cluster *cl, struct cluster_worker *w, const char *lines)
 	if (w->stuck == NULL)
 		return;
 	t = evc__text_in(w->stuck, STACK_SIZE);
-	evc__text_fmt(&t, "%s%s was asked to stop, and has not returned:\n"
-			  "%s%s",
-		      builds ? "the build of " : "",
-		      builds ? evc__building_name(cl, w) :
-			       remote_name(oldest_run(w)), cl->engine.trouble,
+	evc__text_fmt(&t, "%s was asked to stop, and has not returned:\n%s%s",
+		      remote_name(oldest_run(w)), cl->engine.trouble,
 		      cl->engine.trouble[0] != '\0' ? "\n" : "");
 	evc__text_add(&t, lines != NULL ? lines :
 					  "the worker cannot be asked");

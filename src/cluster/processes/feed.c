@@ -3,8 +3,8 @@
  * Functions and definitions go to the workers, as many as the worker's window
  * (engine/flow.h) allows: a few milliseconds of work.  (back.c takes long waits
  * back.)
- * Definitions go the same way, so a worker builds before it runs the functions
- * behind, and no answer is waited for.
+ * Definitions go the same way.  A worker that builds is given no function, because
+ * another worker can run it sooner.
  * Called by: turn.c, hear.c and back.c.
  * Locks: none here; the sink takes the cluster's.  The loop's thread.
  */
@@ -33,7 +33,7 @@ static unsigned
 window_left(const struct process *w)
 {
 	return w->n_taken < w->flow.window && bytes_waiting(w) < OUT_MOST &&
-			       w->back_upto == 0 ?
+			       w->back_upto == 0 && w->n_building == 0 ?
 		       w->flow.window - w->n_taken :
 		       0;
 }
@@ -69,8 +69,9 @@ put_defs(struct process *w)
 	evc_engine_def d;
 
 	while (can_write(w) && p->sink->defs(p->core, w->index, &d))
-		if (evc__frame_put_def(&w->data.out.own, p->max_frame, &d) < 0 &&
-		    d.kind != EVC_DEF_DROP)
+		if (evc__frame_put_def(&w->data.out.own, p->max_frame, &d) == 0)
+			w->n_building += d.kind != EVC_DEF_DROP;
+		else if (d.kind != EVC_DEF_DROP)
 			p->sink->built(p->core, w->index, d.id,
 				       EVC_RESOURCE_EXHAUSTED, 0);
 }

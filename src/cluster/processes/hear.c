@@ -169,9 +169,11 @@ hear_built(struct process *w, const struct frame *f)
 
 	if (evc__frame_get_built(f, &said) < 0)
 		fence_for_garbage(w, evc_last_error());
-	else
+	else {
+		w->n_building -= w->n_building > 0;
 		w->p->sink->built(w->p->core, w->index, said.id, said.code,
 				  said.seconds);
+	}
 }
 
 /* ---- variables ---- */

@@ -115,6 +115,7 @@ struct process {
 				   "": the end says the reason */
 	struct taken taken[WINDOW_MOST];
 	unsigned n_taken, first_taken;
+	unsigned n_building;    /* definitions without an answer */
 	bool begun;             /* the oldest function runs, and has a
 				   deadline */
 	double moved;           /* ev_now at the last end, or at the first

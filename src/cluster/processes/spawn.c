@@ -209,6 +209,7 @@ welcome_process(struct process *w, struct ends *e)
 	w->last_look = LOOK_NONE;
 	w->why[0] = '\0';
 	w->n_taken = w->first_taken = 0;
+	w->n_building = 0;
 	w->back_upto = 0;
 	evc__link_open(&w->data, w, e->data[0]);
 	evc__link_open(&w->control, w, e->control[0]);

@@ -184,7 +184,8 @@ _Static_assert(CONTENT_SMALL >= HEAD_MOST, "a number has room");
 void
 evc__content_of_number(double x, struct content *ret)
 {
-	*ret = (struct content){ .is_number = true, .number = x };
+	/* As bytes the zeros are one. */
+	*ret = (struct content){ .is_number = true, .number = x + 0.0 };
 	if (fabs(x) < WHOLE_MOST && x == trunc(x))
 		ret->size = evc__put_signed(ret->small, (int64_t)x);
 	else

@@ -97,7 +97,7 @@ evc__variable_wrong(const char *name, const char *is)
 evc_status
 evc__variable_sum(const char *name, double a, double b, double *ret)
 {
-	*ret = a + b;
+	*ret = a + b + 0.0; /* no zero below 0 */
 	if (isfinite(*ret))
 		return 0;
 	return evc_refuse(-EVC_INVALID_ARGUMENT,

@@ -161,13 +161,41 @@ overlay_own(const evc_exec *x, const char *name, const evc_elements *e,
 	return st;
 }
 
+/* The elements of v, and the function's own additions to them.  Those are added
+   before doubles become floats. */
+static evc_status
+fill_with_own(const evc_exec *x, const char *name, const evc_elements *e,
+	      const evc_value *v)
+{
+	evc_elements whole = *e;
+	struct vector of;
+	evc_status st;
+	size_t i;
+
+	if (own_note(x, name) == NULL || !evc__vector_look(v, &of))
+		return evc__elements_fill(e, v);
+	if (e->floats != NULL && e->n > 0 && of.width == 8) {
+		whole.floats = NULL;
+		whole.doubles = sync_alloc(e->n, sizeof *whole.doubles);
+		if (whole.doubles == NULL)
+			return evc__variable_no_memory();
+	}
+	st = evc__elements_fill(&whole, v);
+	if (st == 0)
+		st = overlay_own(x, name, &whole, of.width);
+	for (i = 0; whole.floats != e->floats && i < e->n && st == 0; i++)
+		e->floats[i] = (float)whole.doubles[i];
+	if (whole.doubles != e->doubles)
+		sync_free(whole.doubles);
+	return st;
+}
+
 static evc_status
 get_elements(const evc_exec *x, const char *name, const evc_elements *e,
 	     bool loose)
 {
 	evc_engine_update u = { .op = EVC_VARIABLE_VECTOR_GET, .name = name };
 	evc_value places, v = { NULL, 0 };
-	struct vector of;
 	evc_status st = evc__elements_check(e, false);
 
 	if (st == 0)
@@ -179,9 +207,7 @@ get_elements(const evc_exec *x, const char *name, const evc_elements *e,
 	if (st == 0)
 		st = read_places(x, &u, loose, &v);
 	if (st == 0)
-		st = evc__elements_fill(e, &v);
-	if (st == 0 && evc__vector_look(&v, &of))
-		st = overlay_own(x, name, e, of.width);
+		st = fill_with_own(x, name, e, &v);
 	evc_value_free(&v);
 	evc_value_free(&places);
 	return st;

@@ -81,7 +81,7 @@ void
 evc__node_worker_add(struct local_worker *w, struct job *job)
 {
 	evc__node_queue_add(&w->waits, job);
-	if (w->waits.n > 1 || w->has.n > 0)
+	if (w->waits.n > 1 || evc__node_worker_job(w) != NULL)
 		evc__node_give_back_watch(w->session);
 }
 
@@ -174,7 +174,8 @@ evc__node_give_back_one(struct local_worker *w, uint64_t n)
 static bool
 has_waited(const struct local_worker *w, double now)
 {
-	return w->state == WORKER_UP && w->waits.n > 0 && w->has.n > 0 &&
+	return w->state == WORKER_UP && w->waits.n > 0 &&
+	       evc__node_worker_job(w) != NULL &&
 	       flow_is_stuck(w->moved, now, PATIENCE);
 }
 
