@@ -28,6 +28,8 @@ evc__redis_changes(struct redis_engine *e, int64_t n,
 {
 	static const char *const fewer[] = { "changes", "variables",
 					     "counts of changes" };
+	char how_many[64] = "";
+	struct text t = evc__text_in(how_many, sizeof how_many);
 	uint64_t is = n > 0 ? (uint64_t)n : 0;
 
 	if (is < e->lock.changes)
@@ -36,10 +38,13 @@ evc__redis_changes(struct redis_engine *e, int64_t n,
 	if ((is < e->lock.changes || gone != GONE_NOTHING) &&
 	    e->lock.variables_used && e->lock.fewer == NULL) {
 		e->lock.fewer = fewer[gone];
+		if (gone == GONE_NOTHING)
+			evc__text_fmt(&t, ": %" PRIu64 ", and not %" PRIu64, is,
+				      e->lock.changes);
 		evc_log(e->scope, EVC_LOG_ERROR, NULL,
-			"redis: of %" PRIu64 " changes of variables the server"
-			" at %s has %" PRIu64 ", and fewer %s than before",
-			e->lock.changes, e->where, is, e->lock.fewer);
+			"redis: the server at %s has fewer %s%s than before%s",
+			e->where, e->lock.fewer,
+			gone == GONE_NOTHING ? " of variables" : "", how_many);
 		e->lock.changes = is;
 		e->lock.server_anew = true;
 		evc__redis_restart(e, "the server has lost data");
