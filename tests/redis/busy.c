@@ -2,6 +2,7 @@
 /*
  * A server that is busy with somebody's script, and answers BUSY: functions wait,
  * in their order; nothing is forgotten; some leases later the server is given up.
+ * Builds also wait for a server without memory.
  */
 #include "rows.h"
 
@@ -81,6 +82,23 @@ START_TEST(values_are_built_before_functions_use_them)
 		IS(take_number(SCHEDULE("use", "[w]", value)), 42);
 		evc_per_worker_free(value);
 	}
+	OK(join());
+}
+END_TEST
+
+/* Nor is an order to build lost when the server is full, and not busy. */
+START_TEST(values_are_built_when_there_is_memory_again)
+{
+	evc_per_worker *value;
+
+	begin_with_lease(_i, 10);
+	rs_do(rg.server, "CONFIG SET maxmemory 1");
+	OK(evc_per_worker_value(on.cl, "v", "new", NULL, &value));
+	says("orders for node ");
+	says("OOM");
+	rs_do(rg.server, "CONFIG SET maxmemory 0");
+	IS(take_number(SCHEDULE("use", "[w]", value)), 42);
+	evc_per_worker_free(value);
 	OK(join());
 }
 END_TEST
@@ -260,6 +278,7 @@ static const evc_function functions[] = {
 
 REDIS_ROWS("redis: a busy server", functions, ROW(functions_wait_for_it),
 	   ROW(values_are_built_before_functions_use_them),
+	   ROW(values_are_built_when_there_is_memory_again),
 	   ROW(values_that_are_freed_meanwhile_are_deleted),
 	   ROW(inputs_wait_for_it), ROW(additions_wait_for_it),
 	   ROW(a_checkpoint_is_loaded_and_saved_all_the_same),

@@ -155,7 +155,8 @@ on_chunk(const redisReply *r, void *arg)
 				      "stream");
 		return;
 	}
-	if (c->control || c->again || c->first != 0 ||
+	/* A worker without a build would lack the value for its life. */
+	if (c->control || c->builds || c->again || c->first != 0 ||
 	    reply_is_refused_for_now(r)) {
 		c->waits = true;
 		c->failed = !c->again;
