@@ -18,8 +18,11 @@ evc__building_begins(evc_cluster *cl, struct cluster_worker *w,
 	if (def->kind == EVC_DEF_DROP)
 		return;
 	w->building_last = cl->q.last_n;
-	if (w->n_building == 0 && worker_oldest(w) == NULL)
+	if (w->n_building == 0 && worker_oldest(w) == NULL) {
 		w->moved_ns = sync_mono();
+		if (cl->q.n_taken == 0)
+			cl->watchdog.moved_ns = w->moved_ns;
+	}
 	if (w->n_building++ > 0)
 		return;
 	w->building = def->id;

@@ -57,7 +57,8 @@ take_tasks(void *core, unsigned worker, evc_engine_task *tasks, unsigned most)
 				       most < CHUNK ? most : CHUNK);
 	if (n > 0 && w->n_running + w->n_building == 0)
 		w->moved_ns = sync_mono();
-	if (n > 0 && cl->q.n_taken == n)
+	/* Functions behind a build begin later, or go back. */
+	if (n > 0 && cl->q.n_taken == n && w->n_building == 0)
 		cl->watchdog.moved_ns = sync_mono();
 	for (i = 0; i < n; i++) {
 		r = REMOTE_OF(taken[i]);

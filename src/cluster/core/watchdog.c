@@ -176,7 +176,7 @@ look_at_loop(evc_cluster *cl, uint64_t now)
 	uint64_t late, every = evc__ns(cl->config.watchdog / LOOKS);
 
 	/* A pause of the whole process is nobody's silence. */
-	late = d->looked_ns != 0 ? now - d->looked_ns : 0;
+	late = now - d->looked_ns;
 	if (late > 2 * every) {
 		late -= every;
 		if (d->told_ns != 0 && (d->told_ns == d->moved_ns ||
@@ -238,7 +238,7 @@ watch(evc_coord *c, void *arg)
 	if (due)
 		tell_silence(cl, first);
 	/* A report may take its time. */
-	cl->watchdog.looked_ns = sync_mono();
+	cl->watchdog.looked_ns = due ? sync_mono() : now;
 	return 0;
 }
 
@@ -267,6 +267,8 @@ evc__watchdog_begin(evc_cluster *cl)
 	if (!is_on(cl))
 		return 0;
 	try_file(cl);
+	/* There may be a pause before the first look. */
+	cl->watchdog.looked_ns = sync_mono();
 	return evc_looper_start(cl->scope, "watchdog",
 				cl->config.watchdog / LOOKS, watch, cl, &opts,
 				&id);

@@ -12,7 +12,7 @@ struct watchdog {
 	uint64_t told_ns;        /* lock: the begin of the last silence with a
 				    report; 0: none */
 	/* The looper's own. */
-	uint64_t looked_ns;      /* the end of the last look; 0: none */
+	uint64_t looked_ns;      /* the last look, or the begin */
 	uint32_t turns;          /* cl->turn.n_turns at the last look */
 	uint64_t turned_ns;      /* a look at which the loop had turned
 				    since the look before */
