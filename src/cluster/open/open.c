@@ -142,6 +142,13 @@ open_engine(evc_cluster *cl, const struct cluster_uri *u)
 	return st > 0 ? -st : st;
 }
 
+static evc_status
+refuse_stopped(void)
+{
+	return evc_refuse(-EVC_CANCELLED,
+			  "evc_cluster_open: a stop was requested");
+}
+
 /* After a refusal the scope is gone, or goes. */
 static evc_status
 begin_cluster(evc_cluster *cl, const struct cluster_uri *u)
@@ -161,7 +168,8 @@ begin_cluster(evc_cluster *cl, const struct cluster_uri *u)
 		evc__first_ask(cl);
 	if (st < 0)
 		evc__scope_undo(cl);
-	return st;
+	/* Whichever of the steps has met it. */
+	return st == -EVC_CANCELLED ? refuse_stopped() : st;
 }
 
 /* named: another thread may have opened a cluster of this name first. */
@@ -197,8 +205,7 @@ open_parsed(evc_coord *c, const char *uri, const struct cluster_uri *u,
 	if (st < 0)
 		return st;
 	if (evc_should_stop(c))
-		return evc_refuse(-EVC_CANCELLED,
-				  "evc_cluster_open: a stop was requested");
+		return refuse_stopped();
 	cl = make_cluster(c, uri, k);
 	if (cl == NULL)
 		return evc_refuse(-EVC_RESOURCE_EXHAUSTED, "no memory");
