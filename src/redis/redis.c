@@ -14,7 +14,7 @@
 	{ \
 		.abi = EVC_ENGINE_ABI, \
 		.caps = EVC_ENGINE_DEADLINES | EVC_ENGINE_KILLS | \
-			EVC_ENGINE_VARIABLES, \
+			EVC_ENGINE_VARIABLES | EVC_ENGINE_BEGINS, \
 		.scheme = (scheme_), .usage = (usage_), \
 		.options = evc__redis_options, .open = evc__redis_open, \
 		.wake = evc__notes_wake, .cancel = evc__notes_cancel, \

@@ -27,6 +27,14 @@ build_for_ever(evc_exec *x, void *arg)
 	return evc_exec_return(x, "n");
 }
 
+static evc_status
+leave(evc_exec *x, void *arg)
+{
+	(void)x;
+	(void)arg;
+	_exit(0);
+}
+
 static atomic_bool enough;
 
 /* Hears nothing of a stop. */
@@ -56,6 +64,7 @@ use(evc_exec *x, void *arg)
 
 static const evc_function functions[] = {
 	{ .name = "die", .fn = die },
+	{ .name = "leave", .fn = leave },
 	{ .name = "build for ever", .fn = build_for_ever },
 	{ .name = "build deaf", .fn = build_deaf },
 	{ .name = "build", .fn = build },
@@ -114,6 +123,22 @@ START_TEST(one_that_ends_workers_is_given_up)
 	OK(evc_schedule_pack(cl, "use", NULL, &without, "[]"));
 	OK(evc_remote_fetch(without, 60, NULL));
 	evc_remote_free(without);
+	end();
+}
+END_TEST
+
+/* Also when it does so in good order. */
+START_TEST(one_that_exits_is_a_failure)
+{
+	evc_per_worker *p;
+	evc_cluster_info info;
+
+	begin("processes://1", 2);
+	OK(evc_per_worker_value(cl, "leaver", "leave", NULL, &p));
+	do
+		OK(evc_cluster_get(cl, &info));
+	while (info.n_worker_failures < 2);
+	evc_per_worker_free(p);
 	end();
 }
 END_TEST
@@ -220,6 +245,7 @@ main(void)
 	tcase_set_timeout(tcase, 200);
 	suite_add_tcase(suite, tcase);
 	tcase_add_test(tcase, one_that_ends_workers_is_given_up);
+	tcase_add_test(tcase, one_that_exits_is_a_failure);
 	tcase_add_test(tcase, one_that_hears_no_stop_on_threads);
 	tcase_add_test(tcase, one_that_hears_no_stop_on_processes);
 	tcase_add_test(tcase, one_that_does_not_end_is_named_on_threads);

@@ -781,7 +781,7 @@ START_TEST(sums_become_floats_and_not_their_parts)
 {
 	double first[2] = { 1e39, 16777217 }, a, b;
 	const evc_elements set = { .doubles = first, .n = 2 };
-	const evc_value zero = PACKED("d", -0.0);
+	evc_value zero = PACKED("d", -0.0);
 	evc_remote *r;
 	evc_value v;
 	bool minus;
@@ -801,6 +801,7 @@ START_TEST(sums_become_floats_and_not_their_parts)
 		evc_remote_free(r);
 	}
 	OK(join());
+	evc_value_free(&zero);
 }
 END_TEST
 

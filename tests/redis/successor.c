@@ -376,7 +376,8 @@ START_TEST(one_that_has_only_waited_ends_without_an_error)
 END_TEST
 
 /* However long it has waited; what it has read at its own open is old by then. */
-START_TEST(the_second_goes_on_from_the_last_save_of_the_first)
+static void
+the_second_goes_on(int i, bool had_file)
 {
 	const char path[] = "/tmp/evc-redis-second";
 	evc_cluster_config config = { .lease = 1,
@@ -390,10 +391,12 @@ START_TEST(the_second_goes_on_from_the_last_save_of_the_first)
 	evc_remote *r;
 
 	unlink(path);
-	rig(_i, NULL);
+	rig(i, NULL);
 	rig_node(2);
 	o = other_start(&p);
 	IS(other_says(&o), 'r');
+	if (!had_file)
+		OK(unlink(path));
 	workers = on.n_workers;
 	on.n_workers = 0;
 	rig_open(&config);
@@ -410,6 +413,80 @@ START_TEST(the_second_goes_on_from_the_last_save_of_the_first)
 	OK(join());
 	end_and_count();
 	count_before();
+	unlink(path);
+}
+
+START_TEST(the_second_goes_on_from_the_last_save_of_the_first)
+{
+	the_second_goes_on(_i, true);
+}
+END_TEST
+
+START_TEST(the_second_goes_on_from_the_only_save_of_the_first)
+{
+	the_second_goes_on(_i, false);
+}
+END_TEST
+
+struct call {
+	const char *name;
+	double is;
+	evc_status status;
+};
+
+static void *
+ask_number(void *arg)
+{
+	struct call *a = arg;
+
+	a->status = evc_variable_number(on.cl, a->name, &a->is);
+	return NULL;
+}
+
+/* The checkpoint is damaged, or cannot be opened, when its turn has come: nothing
+   replaces what the server has, and each question has its own answer. */
+START_TEST(the_second_finds_a_damaged_checkpoint)
+{
+	const char path[] = "/tmp/evc-redis-damaged";
+	evc_cluster_config config = { .lease = 10,
+				      .worker_wait = 1000,
+				      .checkpoint = path };
+	struct plan p = { .lease = 60, .checkpoint = path };
+	struct call a[4] = { { .name = "theirs" }, { .name = "no. 1" },
+			      { .name = "theirs" }, { .name = "no. 3" } };
+	pthread_t thread[4];
+	struct other o;
+	int i;
+
+	unlink(path);
+	rig(_i, NULL);
+	rig_node(2);
+	o = other_start(&p);
+	IS(other_says(&o), 'r');
+	rs_do(rg.server, "HSET {%s}:var %b %b", rg.ns, "no. 1", (size_t)5,
+	      "\x05", (size_t)1);
+	rs_do(rg.server, "HSET {%s}:var %b %b", rg.ns, "no. 3", (size_t)5,
+	      "\x07", (size_t)1);
+	on.n_workers = 0;
+	rig_open(&config);
+	UNTIL(is_reported("in use by"));
+	for (i = 0; i < 4; i++)
+		OK(pthread_create(&thread[i], NULL, ask_number, &a[i]));
+	OK(truncate(path, 9));
+	other_goes_on(&o);
+	other_ends(&o, 0);
+	for (i = 0; i < 4; i++) {
+		OK(pthread_join(thread[i], NULL));
+		if (a[i].status == 0)
+			ck_assert(a[i].is == (i == 1 ? 5 : i == 3 ? 7 : 42));
+	}
+	UNTIL(join() == EVC_UNAVAILABLE);
+	HAS(evc_last_error(), "its checkpoint was not restored: ");
+	HAS(evc_last_error(), path);
+	IS(rs_number(rg.server, "HEXISTS {%s}:var theirs", rg.ns), 1);
+	evc_cluster_close(on.cl);
+	on.cl = NULL;
+	(void)evc_join(on.c, &(evc_join_opts){ .grace = T_LIMIT }, NULL);
 	unlink(path);
 }
 END_TEST
@@ -539,6 +616,8 @@ REDIS_ROWS("redis: coordinators", functions,
 	   ROW(the_second_waits_and_says_for_whom),
 	   ROW(one_that_has_only_waited_ends_without_an_error),
 	   ROW(the_second_goes_on_from_the_last_save_of_the_first),
+	   ROW(the_second_goes_on_from_the_only_save_of_the_first),
+	   ROW(the_second_finds_a_damaged_checkpoint),
 	   ROW(the_first_was_frozen),
 	   ROW(the_lock_is_taken_away),
 	   ROW(the_lock_is_taken_away_from_nodes_far_away),

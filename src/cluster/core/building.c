@@ -15,9 +15,12 @@ void
 evc__building_begins(evc_cluster *cl, struct cluster_worker *w,
 		     const evc_engine_def *def)
 {
+	unsigned i = w->n_building < BUILDS_KEPT ? w->n_building :
+						    BUILDS_KEPT - 1;
+
 	if (def->kind == EVC_DEF_DROP)
 		return;
-	w->building_last = cl->q.last_n;
+	w->building_behind[i] = cl->q.last_n;
 	if (w->n_building == 0 && worker_oldest(w) == NULL) {
 		w->moved_ns = sync_mono();
 		if (cl->q.n_taken == 0)
@@ -26,7 +29,6 @@ evc__building_begins(evc_cluster *cl, struct cluster_worker *w,
 	if (w->n_building++ > 0)
 		return;
 	w->building = def->id;
-	w->building_behind = w->building_last;
 }
 
 void
@@ -40,8 +42,8 @@ evc__building_ends(evc_cluster *cl, struct cluster_worker *w, uint64_t id)
 	w->moved_ns = sync_mono();
 	if (--w->n_building == 0)
 		return;
-	if (w->n_building == 1)
-		w->building_behind = w->building_last;
+	memmove(&w->building_behind[0], &w->building_behind[1],
+		(BUILDS_KEPT - 1) * sizeof w->building_behind[0]);
 	/* The definition was dropped: nobody knows its name, and nobody is
 	   blamed. */
 	next = evc__per_worker_after(cl, id);
@@ -63,7 +65,7 @@ evc__building_is_it(const struct cluster_worker *w)
 	const struct closure *oldest = worker_oldest(w);
 
 	return w->n_building > 0 &&
-	       (oldest == NULL || oldest->n > w->building_behind);
+	       (oldest == NULL || oldest->n > w->building_behind[0]);
 }
 
 const char *

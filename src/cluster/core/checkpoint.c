@@ -78,6 +78,15 @@ evc__checkpoint_describe(const evc_cluster *cl, uint64_t now, struct text *t)
 			      cl->checkpoint.text);
 	else if (evc__checkpoint_waits(cl))
 		evc__text_add(t, "the last checkpoint is not saved yet");
+	else if (cl->checkpoint.first == FIRST_OPEN)
+		evc__text_add(t, "the checkpoint is not restored yet");
+}
+
+bool
+evc__checkpoint_is_due(const evc_cluster *cl)
+{
+	return cl->checkpoint.n_failed > 0 || evc__checkpoint_waits(cl) ||
+	       cl->checkpoint.first == FIRST_OPEN;
 }
 
 bool
@@ -168,7 +177,6 @@ unpack_kept(evc_cluster *cl, evc_value *packed, bool at_open)
 static evc_status
 load_file(evc_cluster *cl, const char *path, bool at_open)
 {
-	char why[TEXT_SIZE];
 	evc_value packed;
 	evc_status st = evc__snapshot_read(path, &packed);
 
@@ -177,12 +185,7 @@ load_file(evc_cluster *cl, const char *path, bool at_open)
 	st = cluster_asks(cl) ? unpack_kept(cl, &packed, at_open) :
 				evc__variables_unpack(&cl->vars, &packed);
 	evc_value_free(&packed);
-	if (st == -EVC_INVALID_ARGUMENT) {
-		evc__copy(why, sizeof why, evc_last_error());
-		st = evc_refuse(-EVC_DATA_LOSS, "%s holds no variables: %s",
-				path, why);
-	}
-	return st;
+	return st == -EVC_INVALID_ARGUMENT ? evc__checkpoint_garbage(path) : st;
 }
 
 /* ---- every so often ---- */
@@ -265,7 +268,10 @@ evc__checkpoint_open(evc_cluster *cl)
 	/* Before the read: a later save is another file in any case. */
 	cl->checkpoint.seen = evc__snapshot_file(cl->config.checkpoint);
 	st = load_file(cl, cl->config.checkpoint, true);
-	if (st < 0 && st != -EVC_NOT_FOUND)
+	if (st == -EVC_NOT_FOUND)
+		st = cl->engine.ops->caps & EVC_ENGINE_BEGINS ?
+			     evc__first_question(cl, NULL) : 0;
+	if (st < 0)
 		return st;
 	cl->vars.saved = cluster_asks(cl) ?
 				 UINT64_MAX :

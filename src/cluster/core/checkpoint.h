@@ -64,14 +64,19 @@ bool evc__checkpoint_waits(const evc_cluster *cl);
 void evc__checkpoint_turn(evc_cluster *cl);
 /* Lock held: seconds without a save that succeeded; 0: the last save did. */
 double evc__checkpoint_unsaved(const evc_cluster *cl, uint64_t now);
-/* The same in words; nothing when the last save succeeded. */
+/* Is there something to say of it? */
+bool evc__checkpoint_is_due(const evc_cluster *cl);
+/* In words; nothing when the last save succeeded. */
 void evc__checkpoint_describe(const evc_cluster *cl, uint64_t now,
 			      struct text *t);
 
 /* ---- checkpoint_first.c: an engine that keeps the variables ---- */
 
-/* The variables of the file become the first question, which takes the list. 0,
-   or refused. */
+/* The file at the path is whole, and the last error says why its value is none
+   of variables: refused. */
+evc_status evc__checkpoint_garbage(const char *path);
+/* The variables of the file become the first question, which takes the list.
+   NULL: there is no file yet.  0, or refused. */
 evc_status evc__first_question(evc_cluster *cl, struct variable_list *l);
 /* The engine is open, the lock not held: ask the first question. */
 void evc__first_ask(evc_cluster *cl);

@@ -15,6 +15,7 @@
 struct first_question {
 	evc_engine_question q;
 	evc_cluster *cl;
+	bool absent; /* creation, loop: there has been no file */
 	struct variable_list l; /* creation; while `reads`: the thread */
 	/* ---- lock ---- */
 	bool reads;    /* a thread reads the file again */
@@ -73,8 +74,9 @@ on_first_answer(evc_engine_question *q, const evc_engine_answer *a)
 	evc_cluster *cl = f->cl;
 	bool reads;
 
-	if (a->status == 0) {
+	if (a->status == 0)
 		evc__kept_replaced(cl, q->finished);
+	if (a->status == 0 || (f->absent && a->status == -EVC_NOT_FOUND)) {
 		sync_lock(&cl->q.lock);
 		first_went_well(cl);
 		evc__cluster_unlock(cl);
@@ -101,6 +103,16 @@ put_list(struct first_question *f, struct variable_list *l)
 	f->q.finished = f->l.finished;
 }
 
+evc_status
+evc__checkpoint_garbage(const char *path)
+{
+	char why[TEXT_SIZE];
+
+	evc__copy(why, sizeof why, evc_last_error());
+	return evc_refuse(-EVC_DATA_LOSS, "%s holds no variables: %s", path,
+			  why);
+}
+
 static evc_status
 read_list(evc_cluster *cl, struct variable_list *ret)
 {
@@ -110,8 +122,9 @@ read_list(evc_cluster *cl, struct variable_list *ret)
 	*ret = (struct variable_list){ .n = 0 };
 	cl->checkpoint.seen = evc__snapshot_file(cl->config.checkpoint);
 	st = evc__snapshot_read(cl->config.checkpoint, &packed);
-	if (st == 0)
-		st = evc__variables_read(&packed, ret);
+	if (st == 0 && (st = evc__variables_read(&packed, ret)) ==
+			       -EVC_INVALID_ARGUMENT)
+		st = evc__checkpoint_garbage(cl->config.checkpoint);
 	evc_value_free(&packed);
 	return st;
 }
@@ -165,9 +178,12 @@ first_begins(evc_engine_question *q)
 	if (st < 0)
 		return evc_refuse(st, "%s", f->why);
 	now = evc__snapshot_file(cl->config.checkpoint);
-	/* Without a file the state of the open is the last. */
-	if (now.size == 0 || snapshot_file_is(&now, &cl->checkpoint.seen))
+	/* Without a file the state of the open is the last, or the server's. */
+	if (!now.is && f->absent)
+		return evc_refuse(-EVC_NOT_FOUND, "there is no checkpoint");
+	if (!now.is || snapshot_file_is(&now, &cl->checkpoint.seen))
 		return 0;
+	f->absent = false;
 	sync_lock(&cl->q.lock);
 	f->reads = true;
 	sync_unlock(&cl->q.lock);
@@ -188,7 +204,9 @@ evc__first_question(evc_cluster *cl, struct variable_list *l)
 	if (f == NULL)
 		return evc__variable_no_memory();
 	f->cl = cl;
-	put_list(f, l);
+	f->absent = l == NULL;
+	if (l != NULL)
+		put_list(f, l);
 	f->q.update.op = EVC_VARIABLE_REPLACE;
 	f->q.begin = first_begins;
 	f->q.done = on_first_answer;

@@ -12,6 +12,8 @@
 #include "base/array.h"
 #include "cluster/core/cluster.h"
 
+#include <math.h>
+
 /* ---- texts for ever ---- */
 
 /* A worker of threads:// names its function by evc_progress, and a report may
@@ -344,16 +346,22 @@ evc__missing_note(evc_cluster *cl, const evc_remote *r, uint64_t now)
 {
 	struct text t = evc__text_in(cl->names.line, sizeof cl->names.line);
 	uint64_t since = evc__missing_since(cl, r);
+	struct cluster_name *name =
+		r->function != NULL ?
+			evc__table_find_name(&cl->names.all,
+					     r->function->at.text) : NULL;
 
-	if (since <= cl->names.told_ns)
+	if (name == NULL || since <= name->told_ns)
 		return SYNC_FOREVER;
 	if (now < since + TELL_NS)
 		return since + TELL_NS;
-	cl->names.told_ns = now;
+	name->told_ns = now;
 	evc__missing_describe(cl, r, &t);
-	evc__text_fmt(&t, " for %.1f s; functions that wait for one fail after"
-			  " %g s",
-		      (double)(now - since) / 1e9, cl->config.worker_wait);
+	evc__text_fmt(&t, " for %.1f s", (double)(now - since) / 1e9);
+	if (!isinf(cl->config.worker_wait))
+		evc__text_fmt(&t, "; functions that wait for one fail after"
+				  " %g s",
+			      cl->config.worker_wait);
 	return SYNC_FOREVER;
 }
 

@@ -17,6 +17,8 @@ struct cluster_name {
 	size_t n_has;   /* words in `has`; workers behind have not told it */
 	uint64_t lost_ns; /* time at which such a worker was replaced; 0:
 			     never */
+	uint64_t told_ns; /* time of the last line in the log about functions
+			     of this name without a worker; 0: none */
 };
 
 /* All fields: lock. */
@@ -25,7 +27,6 @@ struct function_names {
 	unsigned last; /* the worker that had the names of a function in the
 			  last look, for the next one */
 	struct table all;
-	uint64_t told_ns; /* time of the last line in `line`; 0: none */
 	char line[TEXT_SIZE]; /* for the log: no worker has a function; "" */
 };
 

@@ -161,8 +161,7 @@ put_cluster(const evc_cluster *cl, uint64_t now, struct text *t)
 	if (cl->engine.trouble[0] != '\0')
 		evc__text_fmt(t, "%s%s", t->len > 0 ? "; " : "",
 			      cl->engine.trouble);
-	if ((cl->checkpoint.n_failed > 0 || evc__checkpoint_waits(cl)) &&
-	    t->len > 0)
+	if (evc__checkpoint_is_due(cl) && t->len > 0)
 		evc__text_add(t, "; ");
 	evc__checkpoint_describe(cl, now, t);
 	if (t->len > 0)

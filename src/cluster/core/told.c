@@ -136,8 +136,7 @@ evc__told_copy(evc_cluster *cl, struct text *t, struct told_workers *ret)
 		evc__text_fmt(t, "%s\n", cl->engine.trouble);
 	if (some && cl->engine.down[0] != '\0')
 		evc__text_fmt(t, "%s\n", cl->engine.down);
-	if (some &&
-	    (cl->checkpoint.n_failed > 0 || evc__checkpoint_waits(cl))) {
+	if (some && evc__checkpoint_is_due(cl)) {
 		evc__checkpoint_describe(cl, now, t);
 		evc__text_fmt(t, "\n");
 	}

@@ -176,8 +176,10 @@ evc__kept_ask(evc_cluster *cl, evc_engine_question *q)
 			 NULL : cl->engine.at;
 	if (engine != NULL) {
 		cl->asking.n++;
-		/* A refused change may have been made. */
-		cl->asking.any |= changes_variables(&q->update);
+		/* A refused change may have been made.  The variables of the
+		   checkpoint are no change of it. */
+		cl->asking.any |= q->begin == NULL &&
+				  changes_variables(&q->update);
 	}
 	sync_unlock(&cl->q.lock);
 	if (engine == NULL)

@@ -6,6 +6,7 @@
 #define EVC_CLUSTER_WORKERS_H
 
 #define WORKER_EVENTS 8
+#define BUILDS_KEPT 8
 
 /* All fields: lock. */
 struct cluster_worker {
@@ -30,9 +31,9 @@ struct cluster_worker {
 				    not answered for (building.c) */
 	uint64_t building;       /* id of the oldest of these definitions; 0:
 				    not known */
-	uint64_t building_behind; /* functions up to this attempt were given
-				     before the oldest of these definitions, */
-	uint64_t building_last;   /* and up to this one before the youngest */
+	uint64_t building_behind[BUILDS_KEPT]; /* functions up to these
+				     attempts were given before each of these
+				     definitions, the last one for all more */
 	bool stack_asked;        /* the worker was asked for its stack, and has
 				    not answered (stacks.h) */
 	char *stack;             /* the answer; NULL: none */

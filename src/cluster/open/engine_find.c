@@ -20,7 +20,7 @@
 #define REDIS_USAGE   "redis[s]://HOST:PORT/NS, unix:///SOCKET/NS"
 #define ALL_CAPS \
 	(EVC_ENGINE_CALLS | EVC_ENGINE_DEADLINES | EVC_ENGINE_KILLS | \
-	 EVC_ENGINE_VARIABLES)
+	 EVC_ENGINE_VARIABLES | EVC_ENGINE_BEGINS)
 
 /* evc_redis_engine of evcoord/redis.h. */
 typedef const evc_engine_ops *engine_fn(const char *scheme);

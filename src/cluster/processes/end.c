@@ -123,7 +123,8 @@ process_ended(struct process *w, enum reap l, const siginfo_t *info)
 
 	evc__link_read(&w->data, true);
 	evc__process_output_close(w);
-	how = w->n_taken > 0 && !w->settled && !is_lease_over(p) ?
+	how = w->n_taken + w->n_building > 0 && !w->settled &&
+				      !is_lease_over(p) ?
 		      EVC_ENGINE_DIED_RUNNING :
 		      how_idle(w, l, info);
 	describe_end(w, l, info, how, why);

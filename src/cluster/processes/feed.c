@@ -171,7 +171,8 @@ evc__processes_feed(struct processes *p)
 		    window_left(w) == 0)
 			continue;
 		put_defs(w);
-		feed_batch(w, 1);
+		if (window_left(w) > 0)
+			feed_batch(w, 1);
 	}
 	for (i = 0; i < p->n; i++)
 		evc__process_feed(p->workers[(p->next + i) % p->n]);

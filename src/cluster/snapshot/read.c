@@ -123,15 +123,17 @@ evc__snapshot_read(const char *path, evc_value *ret_value)
 struct snapshot_file
 evc__snapshot_file(const char *path)
 {
-	struct snapshot_file f = { .size = 0 };
+	struct snapshot_file f = { .is = true };
 	int fd = sync_file_open(path);
 	struct stat st;
 
-	if (fd < 0)
+	if (fd < 0) {
+		f.is = errno != ENOENT && errno != ENOTDIR;
 		return f;
+	}
 	if (sync_fd_stat(fd, &st) == 0)
-		f = (struct snapshot_file){ st.st_dev, st.st_ino, st.st_size,
-					    st.st_mtim };
+		f = (struct snapshot_file){ true, st.st_dev, st.st_ino,
+					    st.st_size, st.st_mtim };
 	sync_fd_close(fd);
 	return f;
 }

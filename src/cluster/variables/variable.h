@@ -140,9 +140,10 @@ evc_status evc__snapshot_write(const char *path, const evc_value *parts,
 			       size_t n);
 evc_status evc__snapshot_read(const char *path, evc_value *ret_value);
 
-/* The identity of the file at a path: each save makes a new file.  All 0: there is
-   no readable file. */
+/* The identity of the file at a path: each save makes a new file.  Of a file that
+   cannot be opened all but `is` are 0. */
 struct snapshot_file {
+	bool is; /* false: there is no file */
 	dev_t dev;
 	ino_t ino;
 	off_t size;

@@ -50,9 +50,10 @@ fail_def(struct remote_worker *w, const struct frame *f)
 	struct redis_engine *e = w->session->e;
 	evc_engine_def d;
 
-	if (evc__frame_get_def(f, &d) == 0 && d.kind != EVC_DEF_DROP)
-		e->sink->built(e->core, w->index, d.id, EVC_RESOURCE_EXHAUSTED,
-			       0);
+	if (evc__frame_get_def(f, &d) < 0 || d.kind == EVC_DEF_DROP)
+		return;
+	evc__remote_worker_built(w);
+	e->sink->built(e->core, w->index, d.id, EVC_RESOURCE_EXHAUSTED, 0);
 }
 
 /* The frames of a chunk were not sent: their functions fail. */

@@ -25,7 +25,8 @@ free_window(const struct remote_worker *w)
 	    w->session->bytes >= NODE_BYTES_MOST ||
 	    evc__redis_client_backlog(e->client, REDIS_SAY) > BACKLOG_MOST)
 		return 0;
-	if (w->rest_ns != 0 && evc__deadline_left_ns(w->rest_ns) > 0)
+	if (w->in_build ||
+	    (w->rest_ns != 0 && evc__deadline_left_ns(w->rest_ns) > 0))
 		return 0;
 	return w->flow.window - w->n;
 }
@@ -40,14 +41,18 @@ send_definitions(struct remote_worker *w)
 	evc_engine_def d;
 
 	while (e->sink->defs(e->core, w->index, &d)) {
+		bool builds = d.kind != EVC_DEF_DROP;
+
 		if ((evc__frame_batch_about(&s->data, w) < 0 ||
 		     evc__frame_put_def(&s->data.bytes, e->max_frame, &d) <
 			     0) &&
-		    d.kind != EVC_DEF_DROP)
+		    builds) {
 			e->sink->built(e->core, w->index, d.id,
 				       EVC_RESOURCE_EXHAUSTED, 0);
-		else
-			s->data.builds |= d.kind != EVC_DEF_DROP;
+			continue;
+		}
+		s->data.builds |= builds;
+		w->n_building += builds;
 		if (s->data.bytes.n >= BATCH_BYTES_MOST)
 			evc__session_flush(s);
 	}

@@ -201,9 +201,11 @@ hear_built(struct node_session *s, const struct frame *f)
 		return;
 	}
 	w = worker_of(s, true, &fine);
-	if (w != NULL)
-		s->e->sink->built(s->e->core, w->index, said.id, said.code,
-				  said.seconds);
+	if (w == NULL)
+		return;
+	evc__remote_worker_built(w);
+	s->e->sink->built(s->e->core, w->index, said.id, said.code,
+			  said.seconds);
 }
 
 static void

@@ -260,12 +260,13 @@ begin_current(struct redis_engine *e)
 	evc_status st = q->begin(q);
 
 	e->questions.begun = st == 0;
+	e->lock.variables_used |= st == 0;
 	if (st < 0) {
 		e->questions.current = NULL;
 		evc__question_answer(q, st, evc_last_error());
 		evc__redis_questions(e);
 	}
-	return e->questions.begun;
+	return st == 0;
 }
 
 void
@@ -289,7 +290,8 @@ evc__redis_questions(struct redis_engine *e)
 		e->questions.current = q;
 		e->questions.begun = q->begin == NULL;
 		e->questions.seq++;
-		e->lock.variables_used |= q->update.op != EVC_VARIABLE_COUNTS;
+		e->lock.variables_used |= e->questions.begun &&
+					  q->update.op != EVC_VARIABLE_COUNTS;
 		if (q->update.op == EVC_VARIABLE_REPLACE)
 			evc__load_begin(e);
 	}

@@ -70,12 +70,26 @@ note_came_back(struct remote_worker *w, uint64_t n)
 	if (n <= e->sessions.cancelled_upto)
 		return;
 	w->flow.window = 1;
+	w->in_build = w->n_building > 0;
 	/* The worker has no call and takes none: the worker is at its end, or
 	   builds. */
 	if (w->n > 0)
 		return;
 	w->rest_ns = evc__deadline_in_ns(REST_NS);
 	evc__redis_due(e, w->rest_ns);
+}
+
+void
+evc__remote_worker_built(struct remote_worker *w)
+{
+	w->n_building -= w->n_building > 0;
+	if (w->n_building > 0 || !w->in_build)
+		return;
+	w->in_build = false;
+	w->rest_ns = 0;
+	evc__feed_note(w);
+	evc__feed_look(w);
+	redis_feed_soon(w->session->e);
 }
 
 static void
@@ -141,6 +155,8 @@ evc__remote_worker_up(struct remote_worker *w, uint32_t start,
 	w->first = w->n = 0;
 	w->flow = (struct flow){ .window = 1 };
 	w->rest_ns = 0;
+	w->n_building = 0;
+	w->in_build = false;
 	evc__remote_worker_watch(w, note->number < INT_MAX ? (pid_t)note->number
 							   : 0);
 	evc__copy(where, sizeof where, note->text);

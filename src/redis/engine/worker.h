@@ -44,6 +44,9 @@ struct remote_worker {
 	uint64_t tried;   /* feeding.serial when the worker was last given
 			     nothing */
 	struct flow flow;
+	unsigned n_building; /* definitions without an answer */
+	bool in_build;     /* the worker has given calls back behind a build:
+			      no call is sent before the build's end */
 	uint64_t rest_ns;  /* no call is sent before that time; 0: no rest */
 };
 
@@ -64,6 +67,8 @@ struct sent_call *evc__remote_worker_find(struct remote_worker *w, uint64_t n,
 /* Call i has ended, after `took` seconds (< 0: the call came back). */
 void evc__remote_worker_ended_one(struct remote_worker *w, unsigned i,
 				  double took);
+/* The worker has answered for a definition, or was not sent it. */
+void evc__remote_worker_built(struct remote_worker *w);
 /* Tell the cluster the results that were read and not told. */
 void evc__redis_tell(struct redis_engine *e);
 void evc__remote_worker_up(struct remote_worker *w, uint32_t start,
