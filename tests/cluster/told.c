@@ -183,6 +183,60 @@ START_TEST(no_worker_has_both)
 }
 END_TEST
 
+/* What worker 0 does: "builds a", "runs f", or "". */
+static const char *
+does(void)
+{
+	static char text[120];
+	evc_cluster_worker_info i;
+
+	OK(evc_cluster_worker_get(cl, 0, &i));
+	snprintf(text, sizeof(text), "%s%s%s%s",
+		 i.builds[0] != '\0' ? "builds " : "", i.builds,
+		 i.function[0] != '\0' ? "runs " : "", i.function);
+	return text;
+}
+
+/* A worker does one after the other, in the order in which it was given them. */
+START_TEST(builds_and_functions_are_told_in_their_order)
+{
+	evc_cluster_config k = { HAND_CONFIG };
+	const char *const names[] = { "a", "b", "c" };
+	evc_per_worker *p[3];
+	evc_engine_def d[3];
+	evc_remote *r = NULL;
+	evc_engine_task t;
+	int i;
+
+	c = new_coord(NULL);
+	cl = open_with(c, "hand://1", &k);
+	hand_up(0);
+	for (i = 0; i < 3; i++) {
+		OK(evc_per_worker_value(cl, names[i], "f", NULL, &p[i]));
+		ck_assert(hand.sink->defs(hand.core, 0, &d[i]));
+		if (i > 0)
+			continue;
+		r = schedule(cl, "f");
+		ck_assert_uint_eq(hand_take(0, &t, 1), 1);
+	}
+	ck_assert_str_eq(does(), "builds a");
+	hand.sink->built(hand.core, 0, d[0].id, 0, 0);
+	ck_assert_str_eq(does(), "runs f");
+	hand_finish(0, &t, 0, NULL);
+	ck_assert_str_eq(does(), "builds b");
+	hand.sink->built(hand.core, 0, d[1].id, 0, 0);
+	ck_assert_str_eq(does(), "builds c");
+	hand.sink->built(hand.core, 0, d[2].id, 0, 0);
+	ck_assert_str_eq(does(), "");
+	OK(evc_cluster_join(cl, T_LIMIT));
+	evc_remote_free(r);
+	for (i = 0; i < 3; i++)
+		evc_per_worker_free(p[i]);
+	evc_cluster_close(cl);
+	hand_end_coord(c);
+}
+END_TEST
+
 static atomic_int n_lacks;
 
 static void
@@ -458,6 +512,7 @@ END_TEST
 API_MAIN("told", a_schedule_that_fails_at_once_ends_a_join,
 	 worker_wait_begins_anew, for_a_worker_that_does_not_come,
 	 no_worker_has_both, what_no_worker_has_is_named_at_once,
+	 builds_and_functions_are_told_in_their_order,
 	 what_is_wrong_waits_for_nothing, an_engine_that_talks_nonsense,
 	 a_function_does_not_wait_for_room,
 	 a_function_does_not_wait_for_an_error,

@@ -428,6 +428,40 @@ START_TEST(the_second_goes_on_from_the_only_save_of_the_first)
 }
 END_TEST
 
+/* Then the server's variables stay, which are newer. */
+START_TEST(the_second_finds_no_checkpoint_any_more)
+{
+	const char path[] = "/tmp/evc-redis-no-more";
+	evc_cluster_config config = { .lease = 1,
+				      .worker_wait = 1000,
+				      .checkpoint = path };
+	struct plan p = { .lease = 60, .checkpoint = path };
+	unsigned workers;
+	struct other o;
+
+	unlink(path);
+	rig(_i, NULL);
+	rig_node(2);
+	o = other_start(&p);
+	IS(other_says(&o), 'r');
+	workers = on.n_workers;
+	on.n_workers = 0;
+	rig_open(&config);
+	UNTIL(is_reported("in use by"));
+	rs_do(rg.server, "HSET {%s}:var theirs %b", rg.ns, "\x64", (size_t)1);
+	OK(unlink(path));
+	other_goes_on(&o);
+	other_ends(&o, 0);
+	IS(take_number(SCHEDULE("add", "[ii]", 1, 2)), 3);
+	on.n_workers = workers;
+	ck_assert(variable("theirs") == 100);
+	OK(join());
+	end_and_count();
+	count_before();
+	unlink(path);
+}
+END_TEST
+
 struct call {
 	const char *name;
 	double is;
@@ -617,6 +651,7 @@ REDIS_ROWS("redis: coordinators", functions,
 	   ROW(one_that_has_only_waited_ends_without_an_error),
 	   ROW(the_second_goes_on_from_the_last_save_of_the_first),
 	   ROW(the_second_goes_on_from_the_only_save_of_the_first),
+	   ROW(the_second_finds_no_checkpoint_any_more),
 	   ROW(the_second_finds_a_damaged_checkpoint),
 	   ROW(the_first_was_frozen),
 	   ROW(the_lock_is_taken_away),

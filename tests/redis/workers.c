@@ -544,6 +544,29 @@ START_TEST(values_that_nobody_can_build_end_by_name)
 }
 END_TEST
 
+/* The build is not why they have ended, and is not given up. */
+START_TEST(a_node_is_killed_while_its_workers_build)
+{
+	evc_cluster_config config = { .lease = 3, .deaths = 1 };
+	evc_value args = PACKED("[s]", "g");
+	evc_per_worker *slow;
+
+	rig(_i, NULL);
+	redis.may_expire = true;
+	rig_node(2);
+	rig_open(&config);
+	OK(evc_per_worker_value(on.cl, "slow", "hold", &args, &slow));
+	UNTIL(worker(0).builds[0] != '\0' && worker(1).builds[0] != '\0');
+	rig_node_ends(0, SIGKILL);
+	rig_node(2);
+	let_go("g");
+	IS(take_number(SCHEDULE("use", "[w]", slow)), 1);
+	OK(join());
+	evc_per_worker_free(slow);
+	evc_value_free(&args);
+}
+END_TEST
+
 /* One for each worker, also for the one that cannot run it: which ends, too. */
 START_TEST(once_on_all_with_an_old_one_among_them)
 {
@@ -844,6 +867,7 @@ REDIS_ROWS("redis: workers", functions, ROW(workers_of_two_nodes),
 	   ROW(tokens_are_those_of_the_cluster_on_all_nodes),
 	   ROW(a_function_fails), ROW(nodes_come_and_leave_while_functions_run),
 	   ROW(a_node_comes_late),
+	   ROW(a_node_is_killed_while_its_workers_build),
 	   ROW(a_node_serves_one_cluster_after_the_other),
 	   ROW(once_it_ends_with_its_cluster),
 	   ROW(greater_priorities_run_first_on_all_nodes),

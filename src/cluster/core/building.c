@@ -82,7 +82,16 @@ evc__building_blame(evc_cluster *cl, struct cluster_worker *w)
 {
 	evc_per_worker *p = evc__per_worker_by_id(cl, w->building);
 	unsigned most = cl->config.deaths;
+	char line[TEXT_SIZE];
+	struct text t = evc__text_in(line, sizeof line);
 
-	if (p != NULL && ++p->deaths >= most && most < UINT8_MAX)
-		p->given_up = true;
+	if (p == NULL || ++p->deaths < most || most >= UINT8_MAX ||
+	    p->given_up)
+		return;
+	p->given_up = true;
+	evc__text_fmt(&t, "%s is not built any more: its build has ended %u"
+			  " worker%s",
+		      p->def.name, (unsigned)p->deaths,
+		      p->deaths == 1 ? "" : "s");
+	evc__death_note(cl, line, NULL);
 }

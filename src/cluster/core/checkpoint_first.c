@@ -12,10 +12,12 @@
  */
 #include "cluster/core/cluster.h"
 
+#include <inttypes.h>
+
 struct first_question {
 	evc_engine_question q;
 	evc_cluster *cl;
-	bool absent; /* creation, loop: there has been no file */
+	bool absent; /* creation, loop: there is no file */
 	struct variable_list l; /* creation; while `reads`: the thread */
 	/* ---- lock ---- */
 	bool reads;    /* a thread reads the file again */
@@ -74,8 +76,13 @@ on_first_answer(evc_engine_question *q, const evc_engine_answer *a)
 	evc_cluster *cl = f->cl;
 	bool reads;
 
-	if (a->status == 0)
+	if (a->status == 0) {
 		evc__kept_replaced(cl, q->finished);
+		evc_log(cl->scope, EVC_LOG_INFO, NULL,
+			"checkpoint %s restored: %zu variables, finished "
+			"%" PRIu64, cl->config.checkpoint, q->n_entries,
+			q->finished);
+	}
 	if (a->status == 0 || (f->absent && a->status == -EVC_NOT_FOUND)) {
 		sync_lock(&cl->q.lock);
 		first_went_well(cl);
@@ -178,12 +185,15 @@ first_begins(evc_engine_question *q)
 	if (st < 0)
 		return evc_refuse(st, "%s", f->why);
 	now = evc__snapshot_file(cl->config.checkpoint);
-	/* Without a file the state of the open is the last, or the server's. */
-	if (!now.is && f->absent)
+	if (!now.is && !f->absent)
+		evc_log(cl->scope, EVC_LOG_WARNING, NULL,
+			"the checkpoint %s is gone: the variables are those of "
+			"the server", cl->config.checkpoint);
+	f->absent = !now.is;
+	if (f->absent)
 		return evc_refuse(-EVC_NOT_FOUND, "there is no checkpoint");
-	if (!now.is || snapshot_file_is(&now, &cl->checkpoint.seen))
+	if (snapshot_file_is(&now, &cl->checkpoint.seen))
 		return 0;
-	f->absent = false;
 	sync_lock(&cl->q.lock);
 	f->reads = true;
 	sync_unlock(&cl->q.lock);

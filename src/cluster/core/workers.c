@@ -367,7 +367,7 @@ evc__sink_gone(void *core, unsigned worker, const char *why, unsigned how)
 			evc__death_note(cl, why,
 					ran && !evc__building_is_it(w) ?
 						oldest_name(w) : NULL);
-		if (!w->told_kill && !w->dismissed && !cl->stop.begun &&
+		if (ran && !w->told_kill && !w->dismissed && !cl->stop.begun &&
 		    evc__building_is_it(w))
 			evc__building_blame(cl, w);
 		/* The youngest first: each goes in front of the queue, so the

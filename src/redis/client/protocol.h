@@ -142,7 +142,8 @@
 #define NODE_NO_MEMORY (UINT64_C(1) << 32)
 
 /* The number of a FRAME_GONE. */
-#define GONE_RAN 1  /* the oldest function may have ended the worker */
+#define GONE_RAN 1  /* the oldest function may have ended the worker; with
+		       GONE_IDLE, a build */
 #define GONE_IDLE 2 /* no function ran, and none that was sent has begun */
 #define GONE_LEFT 4 /* the worker left in good order */
 

@@ -105,6 +105,21 @@ on_fenced(void *core, unsigned worker, const char *why)
 	say_note(w, FRAME_FENCED, 0, why);
 }
 
+static unsigned
+gone_flags(const struct local_worker *w, unsigned how)
+{
+	const struct job *job = evc__node_worker_job(w);
+	unsigned idle = job == NULL || job->is_def ? GONE_IDLE : 0;
+
+	if (how == EVC_ENGINE_LEFT)
+		return idle | GONE_LEFT;
+	/* When its node leaves, a build is not the reason of the kill. */
+	return how == EVC_ENGINE_DIED_RUNNING && job != NULL &&
+			       !(job->is_def &&
+				 w->session->state == SESSION_LEAVING) ?
+		       idle | GONE_RAN : idle;
+}
+
 static void
 on_gone(void *core, unsigned worker, const char *why, unsigned how)
 {
@@ -127,11 +142,7 @@ on_gone(void *core, unsigned worker, const char *why, unsigned how)
 		w->number++;
 	if (dead || w->state == WORKER_UP || w->state == WORKER_FENCED)
 		say_note(w, FRAME_GONE,
-			 (how == EVC_ENGINE_LEFT ? GONE_LEFT : 0) |
-				 (w->has.n == 0                    ? GONE_IDLE
-				  : how == EVC_ENGINE_DIED_RUNNING ? GONE_RAN
-								   : 0),
-			 why);
+			 gone_flags(w, how), why);
 	evc__node_ask_drop(w);
 	evc__node_worker_clear(w);
 	w->state = s->state == SESSION_LIVE || s->state == SESSION_JOINING
@@ -142,16 +153,6 @@ on_gone(void *core, unsigned worker, const char *why, unsigned how)
 }
 
 /* ---- to build ---- */
-
-/* The engine takes a job: it begins when those before have ended. */
-static void
-take(struct local_worker *w, struct queue *q, struct job *job)
-{
-	if (evc__node_worker_job(w) == NULL)
-		w->moved = w->since = ev_now(w->session->node->ev);
-	job->taken = w->n_taken++;
-	evc__node_queue_add(q, job);
-}
 
 static bool
 on_defs(void *core, unsigned worker, evc_engine_def *ret_def)
@@ -167,7 +168,7 @@ on_defs(void *core, unsigned worker, evc_engine_def *ret_def)
 	if (job->def.kind == EVC_DEF_DROP)
 		w->drop = job;
 	else
-		take(w, &w->builds, job);
+		evc__node_worker_take(w, &w->builds, job);
 	*ret_def = job->def;
 	return true;
 }
@@ -329,7 +330,7 @@ on_take(void *core, unsigned worker, evc_engine_task *tasks, unsigned most)
 			evc__node_job_free(job);
 			continue;
 		}
-		take(w, &w->has, job);
+		evc__node_worker_take(w, &w->has, job);
 		tasks[n++] = job->task;
 	}
 	/* The engine builds first, and takes the next functions afterwards. */

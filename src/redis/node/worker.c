@@ -78,6 +78,15 @@ evc__node_worker_job(const struct local_worker *w)
 }
 
 void
+evc__node_worker_take(struct local_worker *w, struct queue *q, struct job *job)
+{
+	if (evc__node_worker_job(w) == NULL)
+		w->moved = w->since = ev_now(w->session->node->ev);
+	job->taken = w->n_taken++;
+	evc__node_queue_add(q, job);
+}
+
+void
 evc__node_worker_add(struct local_worker *w, struct job *job)
 {
 	evc__node_queue_add(&w->waits, job);

@@ -78,6 +78,10 @@ struct job *evc__node_queue_take(struct queue *q, bool is_def, uint64_t n);
 /* The present job of the worker, the oldest of `has` and `builds`.  NULL:
    none. */
 const struct job *evc__node_worker_job(const struct local_worker *w);
+/* The engine takes a job, which begins when those before have ended; q: `has` or
+   `builds`. */
+void evc__node_worker_take(struct local_worker *w, struct queue *q,
+			   struct job *job);
 /* A job has come for the worker. */
 void evc__node_worker_add(struct local_worker *w, struct job *job);
 void evc__node_job_free(struct job *job);
