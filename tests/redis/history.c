@@ -191,6 +191,30 @@ START_TEST(changes_go_back)
 }
 END_TEST
 
+/* Another coordinator has had the lock meanwhile, and has put its checkpoint in
+   place; then the counts are not smaller.  But older loads, and own ones, do no
+   harm. */
+START_TEST(others_have_loaded_a_checkpoint)
+{
+	const char path[] = "/tmp/evc-redis-loaded";
+	long long g;
+
+	begin_durable();
+	add(5);
+	OK(evc_cluster_save(on.cl, path));
+	OK(evc_cluster_restore(on.cl, path));
+	OK(unlink(path));
+	g = generation();
+	ck_assert_int_eq(rs_number(&on.s, "HGET {t}:count loaded"), g);
+	rs_do(&on.s, "DEL {t}:coord");
+	UNTIL(generation() > g);
+	add(1);
+	rs_do(&on.s, "HSET {t}:count loaded %lld", generation() + 1000000);
+	rs_do(&on.s, "DEL {t}:coord");
+	ends_with("variables are lost", "fewer changes");
+}
+END_TEST
+
 START_TEST(changes_of_others_go_back)
 {
 	rs_start(&on.s);
@@ -603,7 +627,8 @@ END_TEST
 RS_MAIN("redis/history", a_failover_and_back,
 	a_failover_and_back_with_as_many_changes, a_replica_for_a_moment,
 	a_replica_for_a_moment_without_variables, a_first_replica,
-	changes_go_back, changes_of_others_go_back, variables_that_are_deleted,
+	changes_go_back, others_have_loaded_a_checkpoint,
+	changes_of_others_go_back, variables_that_are_deleted,
 	one_of_two_is_deleted, variables_that_are_deleted_and_made_anew,
 	variables_that_are_deleted_and_read, variables_that_are_removed,
 	variables_of_a_former_run_are_deleted,

@@ -15,7 +15,8 @@
  *     {NS}:count          hash    finished; changes: of variables; names:
  *                                 "C N", N variables after change C; whole:
  *                                 since a generation began, nobody has deleted
- *                                 the key
+ *                                 the key; loaded: generation of the last
+ *                                 load of a checkpoint
  *     {NS}:pre            hash    while a snapshot is read: "" -> its mark
  *                                 "G N", and name -> bytes of each variable
  *                                 changed since, at the mark (none: there was

@@ -38,8 +38,12 @@ const struct redis_script_text evc__scripts[SCRIPTS] = {
 	"  if bad then return bad end "
 	"  bad, two = counts(KEYS[4]) "
 	"  if bad then return bad end "
-	/* The counts were deleted in this cluster's life, and have grown anew. */
-	"  if ARGV[5] == '' and not again and not call('HGET', KEYS[4], 'whole') "
+	/* The counts were deleted in this cluster's life, and have grown anew; or
+	   a later coordinator has put others in place of the variables. */
+	"  if not first and not again and "
+	"    (not call('HGET', KEYS[4], 'whole') or "
+	"     (tonumber(call('HGET', KEYS[4], 'loaded') or 0) or 0) > "
+	"       (tonumber(ARGV[5]) or 0)) "
 	"  then two[2] = '0' end "
 	"end "
 	"if not again then "
@@ -391,7 +395,7 @@ const struct redis_script_text evc__scripts[SCRIPTS] = {
 	"call('UNLINK', KEYS[3], KEYS[6]) "
 	"call('HDEL', KEYS[7], '') "
 	"if call('EXISTS', KEYS[7]) == 1 then call('RENAME', KEYS[7], KEYS[3]) end "
-	"call('HSET', KEYS[4], 'finished', ARGV[4]) "
+	"call('HSET', KEYS[4], 'finished', ARGV[4], 'loaded', ARGV[1]) "
 	"count(KEYS[4], KEYS[3], 1) "
 	"make('HSET', KEYS[5], 'replace', ARGV[3]) "
 	"return {'ok'} ", SCRIPT_HEAD_WHOLE },

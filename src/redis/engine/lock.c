@@ -167,7 +167,9 @@ evc__redis_take(struct redis_engine *e, uint64_t least)
 	evc__args_fmt(&a, "%llu", redis_ms(e->lease_ns));
 	evc__args_text(&a, PROTOCOL_VERSION);
 	evc__args_fmt(&a, "%" PRIu64, e->lock.least);
-	evc__args_text(&a, e->lock.g != 0 ? "" : e->address.fresh ? "1" : "0");
+	evc__args_text(&a, e->lock.g != 0     ? e->lock.g_text
+			   : e->address.fresh ? "1"
+					      : "0");
 	e->lock.taking =
 		evc__redis_script(e->client, SCRIPT_TAKE, 7, on_take, e, &a);
 }
