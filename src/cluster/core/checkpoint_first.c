@@ -152,7 +152,8 @@ read_again(evc_coord *c, void *arg)
 	}
 	evc__variables_list_free(&l);
 	sync_lock(&cl->q.lock);
-	f->status = st;
+	/* The next look finds out that the file has gone. */
+	f->status = st == -EVC_NOT_FOUND ? 0 : st;
 	if (st < 0)
 		evc__copy(f->why, sizeof f->why, evc_last_error());
 	f->reads = false;

@@ -339,6 +339,7 @@ note_overdue(void *core, unsigned worker, uint64_t n)
 {
 	evc_cluster *cl = core;
 	struct cluster_worker *w;
+	uint64_t now = sync_mono();
 	char text[TEXT_SIZE];
 	evc_remote *r;
 
@@ -353,14 +354,14 @@ note_overdue(void *core, unsigned worker, uint64_t n)
 		evc__text_fmt(&t, "over its deadline of %g s on %s, which was"
 				  " killed",
 			      r->more != NULL ? r->more->deadline : 0, w->name);
-		remove_running(w, r, sync_mono());
-		cl->watchdog.moved_ns = w->moved_ns;
+		remove_running(w, r, now);
+		cl->watchdog.moved_ns = now;
 		evc__building_forget(w);
 		/* The fence comes first: the function still runs, so no error
 		   may be raised. */
 		evc__worker_fence(cl, w, text);
 		evc__attempt_fails(cl, r, EVC_DEADLINE_EXCEEDED, EVC_FAILED_WORKER,
-			      text, false, w->moved_ns);
+			      text, false, now);
 	}
 	evc__tell(cl);
 	evc__cluster_unlock(cl);
