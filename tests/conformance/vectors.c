@@ -784,7 +784,7 @@ START_TEST(sums_become_floats_and_not_their_parts)
 	evc_value zero = PACKED("d", -0.0);
 	evc_remote *r;
 	evc_value v;
-	bool minus;
+	int minus;
 	int i;
 
 	begin(_i, 1);
