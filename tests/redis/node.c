@@ -229,7 +229,10 @@ START_TEST(hears_some_late)
 	hand_feed(&h);
 	for (n = 1; n <= 100; n++)
 		(void)hand_result(&h, n);
-	hand_put(&h, 0, 101, "naps", 0, 200);
+	hand_put(&h, 0, 101, "naps", 0, 1500);
+	hand_feed(&h);
+	/* It begins meanwhile: else it would be given back, too. */
+	t_sleep(0.5);
 	hand_put(&h, 0, 110, "twice", 0, 1);
 	hand_feed(&h);
 	/* It has waited for too long. */
