@@ -376,6 +376,32 @@ START_TEST(one_that_has_only_waited_ends_without_an_error)
 END_TEST
 
 /* However long it has waited; what it has read at its own open is old by then. */
+/* The first one has its namespace, and perhaps its checkpoint. */
+static struct other
+first_is_there(int i, const struct plan *p)
+{
+	struct other o;
+
+	unlink(p->checkpoint);
+	rig(i, NULL);
+	rig_node(2);
+	o = other_start(p);
+	IS(other_says(&o), 'r');
+	return o;
+}
+
+/* The second one waits.  Returns the number of workers it is to have. */
+static unsigned
+second_waits(const evc_cluster_config *config)
+{
+	unsigned workers = on.n_workers;
+
+	on.n_workers = 0;
+	rig_open(config);
+	UNTIL(is_reported("in use by"));
+	return workers;
+}
+
 static void
 the_second_goes_on(int i, bool had_file)
 {
@@ -390,18 +416,11 @@ the_second_goes_on(int i, bool had_file)
 	struct other o;
 	evc_remote *r;
 
-	unlink(path);
-	rig(i, NULL);
-	rig_node(2);
-	o = other_start(&p);
-	IS(other_says(&o), 'r');
+	o = first_is_there(i, &p);
 	if (!had_file)
 		OK(unlink(path));
-	workers = on.n_workers;
-	on.n_workers = 0;
-	rig_open(&config);
+	workers = second_waits(&config);
 	r = SCHEDULE("add", "[ii]", 1, 2);
-	UNTIL(is_reported("in use by"));
 	/* Calls about variables are refused after two leases, and that is long
 	   ago. */
 	UNTIL(numbers().age > 4);
@@ -439,15 +458,8 @@ START_TEST(the_second_finds_no_checkpoint_any_more)
 	unsigned workers;
 	struct other o;
 
-	unlink(path);
-	rig(_i, NULL);
-	rig_node(2);
-	o = other_start(&p);
-	IS(other_says(&o), 'r');
-	workers = on.n_workers;
-	on.n_workers = 0;
-	rig_open(&config);
-	UNTIL(is_reported("in use by"));
+	o = first_is_there(_i, &p);
+	workers = second_waits(&config);
 	rs_do(rg.server, "HSET {%s}:var theirs %b", rg.ns, "\x64", (size_t)1);
 	OK(unlink(path));
 	other_goes_on(&o);
@@ -492,18 +504,12 @@ START_TEST(the_second_finds_a_damaged_checkpoint)
 	struct other o;
 	int i;
 
-	unlink(path);
-	rig(_i, NULL);
-	rig_node(2);
-	o = other_start(&p);
-	IS(other_says(&o), 'r');
+	o = first_is_there(_i, &p);
 	rs_do(rg.server, "HSET {%s}:var %b %b", rg.ns, "no. 1", (size_t)5,
 	      "\x05", (size_t)1);
 	rs_do(rg.server, "HSET {%s}:var %b %b", rg.ns, "no. 3", (size_t)5,
 	      "\x07", (size_t)1);
-	on.n_workers = 0;
-	rig_open(&config);
-	UNTIL(is_reported("in use by"));
+	(void)second_waits(&config);
 	for (i = 0; i < 4; i++)
 		OK(pthread_create(&thread[i], NULL, ask_number, &a[i]));
 	OK(truncate(path, 9));
