@@ -160,29 +160,27 @@ save_file(evc_cluster *cl, const char *path, bool if_changed)
 	return st;
 }
 
-/* The variables wait in the list when the engine is not open yet. */
 static evc_status
-unpack_kept(evc_cluster *cl, evc_value *packed, bool at_open)
+unpack_kept(evc_cluster *cl, evc_value *packed)
 {
 	struct variable_list l;
 	evc_status st = evc__variables_read(packed, &l);
 
 	if (st == 0)
-		st = at_open ? evc__first_question(cl, &l) :
-			       evc__kept_replace(cl, &l);
+		st = evc__kept_replace(cl, &l);
 	evc__variables_list_free(&l);
 	return st;
 }
 
 static evc_status
-load_file(evc_cluster *cl, const char *path, bool at_open)
+load_file(evc_cluster *cl, const char *path)
 {
 	evc_value packed;
 	evc_status st = evc__snapshot_read(path, &packed);
 
 	if (st < 0)
 		return st;
-	st = cluster_asks(cl) ? unpack_kept(cl, &packed, at_open) :
+	st = cluster_asks(cl) ? unpack_kept(cl, &packed) :
 				evc__variables_unpack(&cl->vars, &packed);
 	evc_value_free(&packed);
 	return st == -EVC_INVALID_ARGUMENT ? evc__checkpoint_garbage(path) : st;
@@ -265,13 +263,9 @@ evc__checkpoint_open(evc_cluster *cl)
 
 	if (cl->config.checkpoint == NULL)
 		return 0;
-	/* Before the read: a later save is another file in any case. */
-	cl->checkpoint.seen = evc__snapshot_file(cl->config.checkpoint);
-	st = load_file(cl, cl->config.checkpoint, true);
-	if (st == -EVC_NOT_FOUND)
-		st = cl->engine.ops->caps & EVC_ENGINE_BEGINS ?
-			     evc__first_question(cl, NULL) : 0;
-	if (st < 0)
+	st = cluster_asks(cl) ? evc__first_open(cl) :
+				load_file(cl, cl->config.checkpoint);
+	if (st < 0 && st != -EVC_NOT_FOUND)
 		return st;
 	cl->vars.saved = cluster_asks(cl) ?
 				 UINT64_MAX :
@@ -426,5 +420,5 @@ evc_cluster_restore(evc_cluster *cluster, const char *path)
 {
 	evc_status st = check_path(cluster, &path);
 
-	return st < 0 ? st : load_file(cluster, path, false);
+	return st < 0 ? st : load_file(cluster, path);
 }

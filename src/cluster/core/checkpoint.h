@@ -75,9 +75,9 @@ void evc__checkpoint_describe(const evc_cluster *cl, uint64_t now,
 /* The file at the path is whole, and the last error says why its value is none
    of variables: refused. */
 evc_status evc__checkpoint_garbage(const char *path);
-/* The variables of the file become the first question, which takes the list.
-   NULL: there is no file yet.  0, or refused. */
-evc_status evc__first_question(evc_cluster *cl, struct variable_list *l);
+/* At open: the variables of the file become the first question.  0, or
+   refused. */
+evc_status evc__first_open(evc_cluster *cl);
 /* The engine is open, the lock not held: ask the first question. */
 void evc__first_ask(evc_cluster *cl);
 /* Free a question that was never asked. */

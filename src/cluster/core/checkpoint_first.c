@@ -127,6 +127,7 @@ read_list(evc_cluster *cl, struct variable_list *ret)
 	evc_status st;
 
 	*ret = (struct variable_list){ .n = 0 };
+	/* Before the read: a later save is another file in any case. */
 	cl->checkpoint.seen = evc__snapshot_file(cl->config.checkpoint);
 	st = evc__snapshot_read(cl->config.checkpoint, &packed);
 	if (st == 0 && (st = evc__variables_read(&packed, ret)) ==
@@ -207,8 +208,9 @@ first_begins(evc_engine_question *q)
 	return st;
 }
 
-evc_status
-evc__first_question(evc_cluster *cl, struct variable_list *l)
+/* The question takes the list; NULL: there is no file yet. */
+static evc_status
+make_question(evc_cluster *cl, struct variable_list *l)
 {
 	struct first_question *f = sync_alloc(1, sizeof *f);
 
@@ -225,6 +227,21 @@ evc__first_question(evc_cluster *cl, struct variable_list *l)
 	cl->checkpoint.question = f;
 	cl->checkpoint.first = FIRST_OPEN;
 	return 0;
+}
+
+evc_status
+evc__first_open(evc_cluster *cl)
+{
+	struct variable_list l;
+	evc_status st = read_list(cl, &l);
+
+	if (st == 0)
+		st = make_question(cl, &l);
+	else if (st == -EVC_NOT_FOUND &&
+		 (cl->engine.ops->caps & EVC_ENGINE_BEGINS))
+		st = make_question(cl, NULL);
+	evc__variables_list_free(&l);
+	return st;
 }
 
 void
