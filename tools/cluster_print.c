@@ -202,6 +202,9 @@ status_print(const struct server *s, const struct status *st)
 		begin_line("server");
 		say("it is a replica, which no coordinator and no node can"
 		    " use\n");
+	} else if (s->refusal[0] != '\0') {
+		begin_line("server");
+		say("it refuses writes: %s\n", s->refusal);
 	}
 	print_coordinator(st);
 	print_functions(st);
@@ -325,6 +328,8 @@ json_all(struct evc__json *j, const struct server *s, const struct status *st)
 	evc__json_string(j, "maxmemory_policy",
 			 s->policy[0] != '\0' ? s->policy : NULL);
 	evc__json_string(j, "server_role", s->role[0] != '\0' ? s->role : NULL);
+	evc__json_string(j, "refusal",
+			 s->refusal[0] != '\0' ? s->refusal : NULL);
 	json_digits(j, "memory_used", s->memory_used);
 	json_digits(j, "memory_limit", s->memory_limit);
 	json_digits(j, "protocol", st->version);

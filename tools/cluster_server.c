@@ -163,6 +163,16 @@ connect_by_sentinel(const struct server *s)
 	die(1, "no Sentinel knows a master \"%s\" that answers", a->master);
 }
 
+/* The end of a deadline; without an answer the program ends. */
+static redisReply *
+check_received(struct server *s, redisReply *r)
+{
+	no_deadline();
+	if (r == NULL)
+		die_of(s, s->c->errstr);
+	return r;
+}
+
 static void
 log_in(struct server *s)
 {
@@ -213,6 +223,21 @@ read_info(struct server *s, const char *section, const char *name, char *ret,
 		at += strlen(name);
 		snprintf(ret, size, "%.*s", (int)strcspn(at, "\r\n"), at);
 	}
+	freeReplyObject(r);
+}
+
+/* A write that changes nothing: a server that refuses all writes says why.  A user
+   who may not write is told nothing. */
+static void
+read_refusal(struct server *s)
+{
+	redisReply *r;
+
+	set_deadline(s);
+	r = check_received(s, redisCommand(s->c, "DEL %s",
+					   server_key(s, "none")));
+	if (r->type == REDIS_REPLY_ERROR && strncmp(r->str, "NOPERM", 6) != 0)
+		snprintf(s->refusal, sizeof s->refusal, "%s", plain(r->str));
 	freeReplyObject(r);
 }
 
@@ -277,6 +302,7 @@ server_open(struct server *s, const char *uri)
 	read_info(s, "memory", "maxmemory:", s->memory_limit,
 		  sizeof s->memory_limit);
 	read_info(s, "replication", "role:", s->role, sizeof s->role);
+	read_refusal(s);
 }
 
 void
@@ -284,16 +310,6 @@ server_close(struct server *s)
 {
 	redisFree(s->c);
 	evc__redis_address_free(&s->address);
-}
-
-/* The end of a deadline; without an answer the program ends. */
-static redisReply *
-check_received(struct server *s, redisReply *r)
-{
-	no_deadline();
-	if (r == NULL)
-		die_of(s, s->c->errstr);
-	return r;
 }
 
 static redisReply *

@@ -28,6 +28,7 @@ struct server {
 	/* bytes; "": not known; a limit of 0: none */
 	char memory_used[24], memory_limit[24];
 	char role[16];     /* "master" or "slave"; "": not known */
+	char refusal[256]; /* the server's words when it refuses writes */
 };
 
 /* On failure ends the program with a message. */

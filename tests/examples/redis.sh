@@ -228,6 +228,14 @@ run "$tools/evc-cluster" status --json "$at/words"
 check 'and as JSON' told '"memory_used":[0-9]+,"memory_limit":1000,'
 printf 'CONFIG SET maxmemory 0\r\n' >&3
 read -r _ <&3
+printf 'CONFIG SET min-replicas-to-write 1\r\n' >&3
+read -r _ <&3
+run "$tools/evc-cluster" status "$at/words"
+check 'status: no writes' told '^server +it refuses writes: NOREPLICAS '
+run "$tools/evc-cluster" status --json "$at/words"
+check 'and as JSON' told '"refusal":"NOREPLICAS '
+printf 'CONFIG SET min-replicas-to-write 0\r\n' >&3
+read -r _ <&3
 printf 'SET {later}:ver 99\r\n' >&3
 read -r _ <&3
 run "$tools/evc-cluster" status "$at/later"
