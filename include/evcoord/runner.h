@@ -72,9 +72,9 @@ evc_all_stopped(const evc_coord *c);
  * 143 and 130 mean the same); the SIGKILL at the end of the grace is
  * EVC_DEADLINE_EXCEEDED.  When other code has reaped the child and its status
  * is lost, the result is EVC_UNKNOWN before the stop, and 0 after it.  (libev's
- * default loop reaps all children of the process; from Linux 6.15 on the status
- * is not lost by that.)  With EVC_MAY_FAIL no end is an error: the log hook
- * gets a line instead.
+ * default loop reaps all children of the process: before Linux 6.15 the status
+ * is lost, unless the loop is attached to a coordinator.)  With EVC_MAY_FAIL no
+ * end is an error: the log hook gets a line instead.
  *
  * Thread:    any; opts.reactor may be a loop of another thread.
  * Ownership: the library reaps the child; no other code should.

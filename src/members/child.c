@@ -15,6 +15,7 @@
 #include "base/reap.h"
 #include "base/text.h"
 #include "core/join/join.h"
+#include "core/loop/reaped.h"
 
 #define NOT_IN UINT64_MAX
 
@@ -23,6 +24,7 @@ struct child {
 	/* set at creation */
 	struct evc__listener listener;
 	pid_t pid; /* r.m.pidfd is closed after the listener has left */
+	struct evc__reaped reaped;
 	/* atomic: requesters -> joins; the time of the SIGTERM, 0: not sent,
 	   NOT_IN: the child is no member yet */
 	_Atomic uint64_t term_ns;
@@ -162,6 +164,8 @@ reap_child(struct child *ch)
 	siginfo_t info;
 	enum reap s = evc__reap(ch->r.m.pidfd, ch->pid, &info);
 
+	if (s == REAP_LOST && evc__reaped_told(&ch->reaped, true, &info))
+		s = REAP_ENDED;
 	if (s != REAP_RUNS)
 		conclude_child(ch, s, &info);
 	return s != REAP_RUNS;
@@ -188,6 +192,7 @@ release_child(struct evc__member *m)
 	struct child *ch = LIST_OF(m, struct child, r.m);
 
 	list_remove(&ch->r.all);
+	evc__reaped_forget(&ch->reaped);
 	/* Without the listener no thread uses the pidfd any more. */
 	evc__unlisten(m->c, &ch->listener);
 	evc__helper_unwatch(m->c, m);
@@ -291,9 +296,11 @@ enter_child(evc_coord *c, struct child *ch, const evc_member_opts *o)
 	siginfo_t info;
 	evc_status st;
 
+	evc__reaped_expect(&ch->reaped, ch->pid);
 	m->pidfd = sync_pidfd_process(ch->pid);
 	/* The question goes by the pidfd, for a pid may be used again. */
-	if (evc__reap_look(m->pidfd, ch->pid, &info) == REAP_LOST)
+	if (evc__reap_look(m->pidfd, ch->pid, &info) == REAP_LOST &&
+	    !evc__reaped_told(&ch->reaped, false, &info))
 		return evc__refuse(-EVC_NOT_FOUND,
 				   "%s: %d is no child of this process", func,
 				   (int)ch->pid);
@@ -352,8 +359,11 @@ child_add(evc_coord *c, const char *name, pid_t pid, const evc_member_opts *o,
 		if (ret_id != NULL)
 			*ret_id = ch->r.m.e.id;
 		evc__ring(c);
-	} else if (ch->r.m.pidfd >= 0)
-		sync_fd_close(ch->r.m.pidfd);
+	} else {
+		evc__reaped_forget(&ch->reaped);
+		if (ch->r.m.pidfd >= 0)
+			sync_fd_close(ch->r.m.pidfd);
+	}
 	sync_unlock(&c->lock);
 	if (st < 0)
 		evc__member_discard(&ch->r.m);

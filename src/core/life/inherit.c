@@ -14,6 +14,7 @@
 #include "core/core.h"
 #include "core/helper/job.h"
 #include "core/helper/threads.h"
+#include "core/loop/reaped.h"
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
@@ -25,6 +26,7 @@ forget_parent(void)
 	evc__helper_inherited();
 	evc__log_inherited();
 	evc__self_inherited();
+	evc__reaped_inherited();
 }
 
 static void

@@ -64,6 +64,7 @@ struct evc__loop_waker {
 	ev_prepare nested;       /* active while functions of the user's are
 				    called, which may run the loop */
 	ev_fork forked;          /* in a child that keeps the loop */
+	ev_child reaped;         /* of a default loop; see reaped.h */
 	struct list stands;
 	int refs;                /* references taken by evc__loop_waker_ref */
 	struct evc__loop_waker_frame *frames;

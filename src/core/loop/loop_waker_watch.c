@@ -11,6 +11,7 @@
  */
 #include "core/core.h"
 #include "core/loop/host.h"
+#include "core/loop/reaped.h"
 
 void
 evc__loop_waker_ref(struct evc__loop_waker *lw, bool yes)
@@ -105,6 +106,18 @@ on_fork(struct ev_loop *loop, ev_fork *w, int revents)
 	(void)evc__loop_waker_inherited(w->data);
 }
 
+static void
+on_child(struct ev_loop *loop, ev_child *w, int revents)
+{
+	struct evc__loop_waker *lw =
+		LIST_OF(w, struct evc__loop_waker, reaped);
+
+	(void)loop;
+	(void)revents;
+	if (!evc__loop_waker_inherited(lw))
+		evc__reaped_note(w);
+}
+
 void
 evc__loop_waker_watch_nested(struct evc__loop_waker *lw)
 {
@@ -171,6 +184,7 @@ evc__loop_waker_watch(struct evc__loop_waker *lw,
 	lw->forked.data = lw;
 	ev_fork_start(loop, &lw->forked);
 	ev_unref(loop);
+	evc__reaped_watch(&lw->reaped, loop, on_child);
 	ev_prepare_init(&lw->rest, on_rest);
 	ev_set_priority(&lw->rest, EV_MINPRI);
 	lw->rest.data = lw;
@@ -205,6 +219,8 @@ evc__loop_waker_unwatch(struct evc__loop_waker *lw)
 	struct ev_loop *loop = lw->loop;
 
 	evc__loop_waker_unwatch_nested(lw);
+	evc__reaped_unwatch(&lw->reaped, loop,
+			    evc__forked_since(lw->fork_generation));
 	ev_ref(loop);
 	ev_fork_stop(loop, &lw->forked);
 	ev_ref(loop);

@@ -371,17 +371,15 @@ START_TEST(on_the_default_loop_the_stop_is_clean)
 }
 END_TEST
 
-/* libev may be first, and then a kernel that keeps no status has lost it; the
-   end is noticed. */
+/* libev may be first; a kernel that keeps no status leaves this to libev's
+   watchers. */
 START_TEST(on_the_default_loop_no_end_is_missed)
 {
-	bool kept = kernel_keeps_status();
-	evc_status st, want;
 	struct kid k, deaf;
+	evc_status st;
 	struct setting s;
 	evc_verdict v;
-	ev_child w;
-	int far, i, status;
+	int far, i;
 
 	for (i = 0; i < 20; i++) {
 		far = i % 2;
@@ -390,26 +388,55 @@ START_TEST(on_the_default_loop_no_end_is_missed)
 		deaf = kid_born(TERM_IGNORED, 0, 0);
 		kid_add(&s, "fails", &k, 0, 0);
 		kid_add(&s, "deaf", &deaf, 0.05, 0);
-		/* called for what libev has reaped */
-		ev_child_init(&w, on_child, k.pid, 0);
-		w.data = &status;
-		status = -1;
-		ev_child_start(s.loop, &w);
 		kid_let_go(&k);
 		/* a run probes nothing before its stop: no pidfd, no news */
 		st = has_pidfd() ? evc_run(s.c, NULL, &v)
 				 : evc_join(s.c, NULL, &v);
 		ev_run(s.loop, EVRUN_NOWAIT);
-		ev_child_stop(s.loop, &w);
-		want = kept || status == -1 ? EVC_ABORTED : EVC_UNKNOWN;
-		ck_assert_int_eq(st, want);
+		ck_assert_int_eq(st, EVC_ABORTED);
 		ck_assert_str_eq(v.error.who, "fails");
-		if (st == EVC_ABORTED)
-			HAS_NUMBER(v.error.text, 3);
+		HAS_NUMBER(v.error.text, 3);
 		ck_assert_int_eq(evc_join(s.c, NULL, &v), st);
 		ck_assert_uint_eq(v.n_stragglers, 0);
 		kid_was_reaped(&k);
 		kid_was_reaped(&deaf);
+		end_default(&s);
+	}
+	ev_loop_destroy(EV_DEFAULT_UC);
+}
+END_TEST
+
+/* Two coordinators on the loop, so that either of its watchers may be told. */
+START_TEST(on_the_default_loop_no_end_of_many_is_an_error)
+{
+	enum { N = 30 };
+	struct kid k[N];
+	struct setting s;
+	struct joiner j;
+	evc_coord *other;
+	evc_id hold = 0;
+	int far, i;
+
+	for (far = 0; far < 2; far++) {
+		begin_default(&s, far);
+		other = new_coord(s.loop);
+		OK(evc_hold_begin(s.c, "hold", NULL, &hold));
+		for (i = 0; i < N; i++) {
+			k[i] = kid_born(TERM_DEFAULT, 0, 0);
+			kid_add(&s, "good", &k[i], 0, 0);
+		}
+		join_begin(&j, s.c, 0, 0);
+		for (i = 0; i < N; i++)
+			kid_let_go(&k[i]);
+		for (i = 0; i < N; i++)
+			TURN_UNTIL(&s, is_gone(s.c, k[i].id));
+		ck_assert(!evc_should_stop(s.c));
+		OK(evc_free(other));
+		OK(evc_hold_end(s.c, hold));
+		TURN_UNTIL(&s, atomic_load(&j.returned));
+		OK(join_end(&j));
+		for (i = 0; i < N; i++)
+			kid_was_reaped(&k[i]);
 		end_default(&s);
 	}
 	ev_loop_destroy(EV_DEFAULT_UC);
@@ -451,4 +478,5 @@ KERNELS_MAIN("child_reaped", with_its_status_lost_before_the_stop_it_is_UNKNOWN,
 	     a_pid_that_is_used_again_is_somebody_elses,
 	     on_the_default_loop_the_stop_is_clean,
 	     on_the_default_loop_no_end_is_missed,
+	     on_the_default_loop_no_end_of_many_is_an_error,
 	     on_the_default_loop_its_own_child_watchers_work)
