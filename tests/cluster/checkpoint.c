@@ -291,6 +291,9 @@ START_TEST(it_is_saved_every_so_often_when_something_has_changed)
 	/* A save to somewhere else is none of the checkpoint's. */
 	OK(evc_cluster_save(cl, other));
 	ck_assert_uint_ne(inode(other), 0);
+	/* What somebody has deleted is written again, without a change. */
+	OK(unlink(path));
+	UNTIL(inode(path) != 0);
 	end_coord_with(c, cl);
 	ck_assert_int_eq(atomic_load(&n_warnings), 0);
 }

@@ -7,6 +7,7 @@
 #include "../support/folder_util.h"
 #include "../support/hand_engine.h"
 
+#include <dirent.h>
 #include <math.h>
 #include <sys/stat.h>
 
@@ -25,8 +26,11 @@ static struct {
 	char names[MOST][16];
 	double is[MOST];
 	size_t n;
-	uint64_t finished, changes;
+	uint64_t finished, changes, generation;
 	evc_status fails;       /* with this, if not 0 */
+	evc_status fails_counts;
+	int n_takeovers;        /* so often another coordinator has it for a
+				   while, after an answer with all */
 } store;
 
 static double *
@@ -64,7 +68,8 @@ store_all(void)
 	evc_engine_answer a = { .entries = e,
 				.n_entries = store.n,
 				.finished = store.finished,
-				.changes = store.changes };
+				.changes = store.changes,
+				.generation = store.generation };
 	size_t i;
 
 	for (i = 0; i < store.n; i++) {
@@ -74,6 +79,10 @@ store_all(void)
 	hand_answer(&a);
 	for (i = 0; i < store.n; i++)
 		evc_value_free(&v[i]);
+	if (store.n_takeovers > 0) {
+		store.n_takeovers--;
+		store.generation++;
+	}
 	atomic_fetch_add(&store.n_all, 1);
 }
 
@@ -82,7 +91,9 @@ store_answer(const evc_engine_question *q)
 {
 	evc_engine_answer a = { .status = store.fails, .text = "it is full" };
 
-	if (store.fails == 0) {
+	if (q->update.op == EVC_VARIABLE_COUNTS && store.fails == 0)
+		a.status = store.fails_counts;
+	if (a.status == 0) {
 		if (q->update.op == EVC_VARIABLE_ALL) {
 			store_all();
 			return;
@@ -90,6 +101,7 @@ store_answer(const evc_engine_question *q)
 		if (q->update.op == EVC_VARIABLE_COUNTS) {
 			a.finished = store.finished;
 			a.changes = store.changes;
+			a.generation = store.generation;
 		} else if (q->update.op == EVC_VARIABLE_REPLACE)
 			store_replace(q);
 		else if (q->update.op == EVC_VARIABLE_ADD) {
@@ -417,6 +429,95 @@ START_TEST(saved_and_restored_by_a_call)
 }
 END_TEST
 
+/* ---- another coordinator, which had the variables while this one was frozen ---- */
+
+/* There are no temporary files. */
+static void
+only_the_file_is_there(void)
+{
+	DIR *d = opendir(folder);
+	struct dirent *e;
+
+	ck_assert_ptr_nonnull(d);
+	while ((e = readdir(d)) != NULL)
+		ck_assert_msg(e->d_name[0] == '.' ||
+				      strcmp(e->d_name, "state") == 0,
+			      "%s", e->d_name);
+	closedir(d);
+	ck_assert_int_eq(access(path, F_OK), 0);
+}
+
+START_TEST(a_state_that_may_be_old_takes_no_place)
+{
+	struct stat before, after;
+	int n;
+
+	begin(INFINITY);
+	OK(evc_variable_add(cl, "v", 1, NULL));
+	OK(evc_cluster_save(cl, NULL));
+	OK(stat(path, &before));
+	/* it is read again, and then saved */
+	store.n_takeovers = 2;
+	n = atomic_load(&store.n_all);
+	OK(evc_cluster_save(cl, NULL));
+	ck_assert_int_eq(atomic_load(&store.n_all), n + 3);
+	OK(stat(path, &after));
+	ck_assert_uint_ne(before.st_ino, after.st_ino);
+	/* but not for ever */
+	store.n_takeovers = 1000;
+	REFUSED(EVC_UNAVAILABLE, evc_cluster_save(cl, NULL));
+	HAS(evc_last_error(), "another coordinator");
+	store.n_takeovers = 0;
+	/* and when nobody knows, it is not saved either */
+	store.fails_counts = -EVC_UNAVAILABLE;
+	REFUSED(EVC_UNAVAILABLE, evc_cluster_save(cl, NULL));
+	HAS(evc_last_error(), "it is full");
+	REFUSED(EVC_UNAVAILABLE, evc_cluster_save(cl, other));
+	store.fails_counts = 0;
+	OK(stat(path, &before));
+	ck_assert_uint_eq(before.st_ino, after.st_ino);
+	only_the_file_is_there();
+	end();
+}
+END_TEST
+
+/* way 0: there is a file of somebody else; 1: there is none. */
+static void
+its_file_is_replaced(int way)
+{
+	struct stat before, after;
+
+	begin(INFINITY);
+	OK(evc_variable_add(cl, "v", 1, NULL));
+	OK(evc_cluster_save(cl, NULL));
+	OK(evc_variable_add(cl, "v", 1, NULL));
+	OK(evc_cluster_save(cl, other));
+	OK(evc_variable_add(cl, "v", 1, NULL));
+	OK(evc_cluster_save(cl, NULL));
+	OK(way == 0 ? rename(other, path) : unlink(path));
+	end();
+	store_begin();
+	begin(INFINITY);
+	/* no question comes behind the one that gave it back */
+	OK(evc_variable_add(cl, "w", 1, NULL));
+	ck_assert(has("v", 3));
+	OK(evc_cluster_save(cl, NULL));
+	OK(stat(path, &before));
+	end();
+	OK(stat(path, &after));
+	ck_assert_uint_eq(before.st_ino, after.st_ino);
+	OK(unlink(path));
+	(void)unlink(other);
+	store_begin();
+}
+
+START_TEST(a_file_of_another_coordinator_is_not_the_last_save)
+{
+	its_file_is_replaced(0);
+	its_file_is_replaced(1);
+}
+END_TEST
+
 /* ---- the last save ---- */
 
 START_TEST(an_engine_that_says_nothing_is_waited_for)
@@ -481,6 +582,8 @@ API_MAIN_WITH("engine_checkpoints", setup, folder_remove,
 	      a_stop_before_it_was_taken_keeps_the_file,
 	      a_damaged_file_opens_nothing, an_engine_that_never_opens,
 	      every_so_often_if_something_is_new, saved_and_restored_by_a_call,
+	      a_state_that_may_be_old_takes_no_place,
+	      a_file_of_another_coordinator_is_not_the_last_save,
 	      an_engine_that_says_nothing_is_waited_for,
 	      an_engine_that_is_down_is_left_all_the_same,
 	      what_runs_at_the_stop_is_in_it)

@@ -67,6 +67,8 @@ n_files(void)
 	return n;
 }
 
+static struct snapshot_place place; /* without a question */
+
 static evc_status
 save(int number)
 {
@@ -74,7 +76,7 @@ save(int number)
 	evc_status st;
 
 	OK(evc_pack(&v, "[is]", number, "and some text"));
-	st = evc__snapshot_write(path, &v, 1);
+	st = evc__snapshot_write(path, &v, 1, &place);
 	evc_value_free(&v);
 	return st;
 }
@@ -175,7 +177,7 @@ START_TEST(one_of_another_day_is_read)
 
 	write_file(path, (const char *)bytes, sizeof(bytes) - 1);
 	LOADS(7);
-	OK(evc__snapshot_write(path, &is, 1));
+	OK(evc__snapshot_write(path, &is, 1, &place));
 	ck_assert_uint_eq(read_file(path, now, sizeof(now)), sizeof(bytes) - 1);
 	ck_assert_mem_eq(now, bytes, sizeof(bytes) - 1);
 	ck_assert_uint_eq(evc__snapshot_crc(of_none, &none, 1), 0x6caed22c);
@@ -191,13 +193,13 @@ START_TEST(large_and_empty_ones_are_whole)
 	ck_assert_ptr_nonnull(bytes);
 	memset(bytes, 'z', n);
 	OK(evc_pack(&v, "B", bytes, n));
-	OK(evc__snapshot_write(path, &v, 1));
+	OK(evc__snapshot_write(path, &v, 1, &place));
 	OK(evc__snapshot_read(path, &w));
 	ck_assert_uint_eq(w.size, v.size);
 	ck_assert_mem_eq(w.data, v.data, v.size);
 	evc_value_free(&v);
 	evc_value_free(&w);
-	OK(evc__snapshot_write(path, &v, 1));
+	OK(evc__snapshot_write(path, &v, 1, &place));
 	OK(evc__snapshot_read(path, &w));
 	ck_assert_uint_eq(w.size, 0);
 	evc_value_free(&w);

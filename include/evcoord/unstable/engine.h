@@ -145,7 +145,10 @@ typedef struct evc_engine_answer {
 			       functions without that flag do not count */
 	uint64_t changes;   /* grows with each change */
 	bool anew;          /* of a part: parts before count for nothing */
-	uint64_t reserved_[4];
+	/* For EVC_VARIABLE_ALL and EVC_VARIABLE_COUNTS: another coordinator may
+	   have had the variables between answers with different numbers. */
+	uint64_t generation;
+	uint64_t reserved_[3];
 } evc_engine_answer;
 
 /* An operation on an engine's variables.  The memory of the question, and of

@@ -102,12 +102,12 @@ evc_variable_compare_set(evc_cluster *cluster, const char *name,
 static evc_status
 list_variables(evc_cluster *cl, struct pile *all, struct variable_list *ret)
 {
-	uint64_t finished, changes;
+	struct kept_state state;
 	evc_status st;
 
 	if (!cluster_asks(cl))
 		return evc__variables_list(&cl->vars, ret);
-	st = evc__kept_all(cl, all, &finished, &changes);
+	st = evc__kept_all(cl, all, &state);
 	if (st == 0)
 		st = evc__pile_list(all, ret);
 	if (st == 0)

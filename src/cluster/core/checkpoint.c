@@ -17,29 +17,6 @@
 
 #define REMIND_NS UINT64_C(60000000000)
 
-/* check_path() has found the name out. */
-static bool
-is_checkpoint(const evc_cluster *cl, const char *path)
-{
-	return path == cl->config.checkpoint;
-}
-
-/* 0, or refused: the engine has not got the variables of the checkpoint, so
-   others must not replace them. */
-static evc_status
-check_first(evc_cluster *cl)
-{
-	bool over;
-
-	sync_lock(&cl->q.lock);
-	over = cl->checkpoint.first == FIRST_NONE;
-	sync_unlock(&cl->q.lock);
-	return over ? 0 :
-		      evc_refuse(-EVC_UNAVAILABLE,
-				 "the engine has not got what stands in %s",
-				 cl->config.checkpoint);
-}
-
 /* Note the outcome of a save for reports. */
 static void
 note_save(evc_cluster *cl, evc_status st)
@@ -97,63 +74,23 @@ evc__checkpoint_waits(const evc_cluster *cl)
 	       cl->checkpoint.last < LAST_SKIPPED;
 }
 
-/* if_changed: save only a new state. */
-static evc_status
-save_ours(evc_cluster *cl, const char *path, bool if_changed,
-	  uint64_t *ret_changes)
-{
-	struct variables *v = &cl->vars;
-	evc_value packed;
-	evc_status st;
-
-	if (if_changed && evc__variables_n_changes(v) == v->saved)
-		return 0;
-	st = evc__variables_pack(v, &packed, ret_changes);
-	if (st == 0)
-		st = evc__snapshot_write(path, &packed, 1);
-	evc_value_free(&packed);
-	return st;
-}
-
-/* The same for an engine with the variables. */
-static evc_status
-save_kept(evc_cluster *cl, const char *path, bool if_changed,
-	  uint64_t *ret_changes)
-{
-	struct pile all = { .n = 0 };
-	evc_value *parts = NULL;
-	uint64_t finished;
-	size_t n;
-	evc_status st;
-
-	if (if_changed && evc__kept_is_saved(cl))
-		return 0;
-	st = evc__kept_all(cl, &all, &finished, ret_changes);
-	if (st == 0 && is_checkpoint(cl, path))
-		st = check_first(cl);
-	if (st == 0)
-		st = evc__pile_parts(&all, finished, &parts, &n);
-	if (st == 0)
-		st = evc__snapshot_write(path, parts, n);
-	sync_free(parts);
-	evc__pile_free(&all);
-	return st;
-}
-
 static evc_status
 save_file(evc_cluster *cl, const char *path, bool if_changed)
 {
 	struct variables *v = &cl->vars;
+	struct snapshot_file file;
 	uint64_t changes;
 	evc_status st;
 
 	sync_lock(&v->saving);
 	changes = v->saved;
-	st = cluster_asks(cl) ? save_kept(cl, path, if_changed, &changes) :
-				save_ours(cl, path, if_changed, &changes);
-	if (is_checkpoint(cl, path)) {
-		if (st == 0)
+	file = cl->checkpoint.seen;
+	st = evc__checkpoint_write(cl, path, if_changed, &changes, &file);
+	if (checkpoint_is(cl, path)) {
+		if (st == 0) {
 			v->saved = changes;
+			cl->checkpoint.seen = file;
+		}
 		note_save(cl, st);
 	}
 	sync_unlock(&v->saving);
@@ -263,8 +200,12 @@ evc__checkpoint_open(evc_cluster *cl)
 
 	if (cl->config.checkpoint == NULL)
 		return 0;
-	st = cluster_asks(cl) ? evc__first_open(cl) :
-				load_file(cl, cl->config.checkpoint);
+	if (cluster_asks(cl)) {
+		st = evc__first_open(cl);
+	} else {
+		cl->checkpoint.seen = evc__snapshot_file(cl->config.checkpoint);
+		st = load_file(cl, cl->config.checkpoint);
+	}
 	if (st < 0 && st != -EVC_NOT_FOUND)
 		return st;
 	cl->vars.saved = cluster_asks(cl) ?

@@ -44,8 +44,8 @@ struct checkpoint {
 	/* creation: the question that gives the variables of the file to the
 	   engine; NULL: none, or it was asked */
 	struct first_question *question;
-	/* the file of the last read for that question: the open, later the
-	   thread or the loop, one after the other */
+	/* the file of the last read or save: the open, the thread or the loop of
+	   that question, and later variables.saving */
 	struct snapshot_file seen;
 };
 
@@ -69,6 +69,15 @@ bool evc__checkpoint_is_due(const evc_cluster *cl);
 /* In words; nothing when the last save succeeded. */
 void evc__checkpoint_describe(const evc_cluster *cl, uint64_t now,
 			      struct text *t);
+
+/* ---- checkpoint_write.c ---- */
+
+/* Write the file at the path; if_changed: unless *ret_file is still there and has
+   the state *ret_changes.  0, and both are those of the new file if there is
+   one; or refused. */
+evc_status evc__checkpoint_write(evc_cluster *cl, const char *path,
+				 bool if_changed, uint64_t *ret_changes,
+				 struct snapshot_file *ret_file);
 
 /* ---- checkpoint_first.c: an engine that keeps the variables ---- */
 

@@ -130,6 +130,13 @@ cluster_asks(const evc_cluster *cl)
 	return (cl->engine.ops->caps & EVC_ENGINE_VARIABLES) != 0;
 }
 
+/* check_path() of checkpoint.c has found the name out. */
+static inline bool
+checkpoint_is(const evc_cluster *cl, const char *path)
+{
+	return path == cl->config.checkpoint;
+}
+
 /* Functions may see the scope's stop before the cluster does. */
 static inline bool
 cluster_is_stopped(const evc_cluster *cl)

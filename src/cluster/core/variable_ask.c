@@ -23,7 +23,7 @@ struct asker {
 	evc_value value;
 	struct pile *all;       /* place for EVC_VARIABLE_ALL */
 	bool noted;             /* `finished` was noted with a part */
-	uint64_t finished, changes;
+	uint64_t finished, changes, generation;
 	/* atomic: done -> the asker */
 	_Atomic uint32_t answered;
 };
@@ -109,6 +109,7 @@ take_answer(struct asker *k, const evc_engine_answer *a)
 	k->now = a->now;
 	k->finished = a->finished;
 	k->changes = a->changes;
+	k->generation = a->generation;
 	if (gives_value(&k->q.update))
 		st = evc_value_copy(&k->value, &a->value);
 	else if (k->q.update.op == EVC_VARIABLE_ALL)
@@ -261,10 +262,8 @@ evc__kept_do(evc_cluster *cl, const evc_engine_update *u, double *ret_now,
 	return 0;
 }
 
-/* Ask for all variables, or for the two numbers alone. */
 static evc_status
-ask_state(evc_cluster *cl, unsigned op, struct pile *to, uint64_t *ret_finished,
-	  uint64_t *ret_changes)
+ask_state(evc_cluster *cl, unsigned op, struct pile *to, struct kept_state *ret)
 {
 	struct asker k = { .q.update.op = op, .all = to };
 	/* Before the question: the answer has the updates of these
@@ -274,31 +273,25 @@ ask_state(evc_cluster *cl, unsigned op, struct pile *to, uint64_t *ret_finished,
 
 	if (st < 0)
 		return st;
-	*ret_finished = plain + k.finished;
+	ret->finished = plain + k.finished;
 	/* Both numbers grow. */
-	*ret_changes = k.changes + *ret_finished;
+	ret->changes = k.changes + ret->finished;
+	ret->generation = k.generation;
 	return 0;
 }
 
 evc_status
-evc__kept_all(evc_cluster *cl, struct pile *to, uint64_t *ret_finished,
-	      uint64_t *ret_changes)
+evc__kept_all(evc_cluster *cl, struct pile *to, struct kept_state *ret)
 {
-	evc_status st = ask_state(cl, EVC_VARIABLE_ALL, to, ret_finished,
-				  ret_changes);
+	evc_status st = ask_state(cl, EVC_VARIABLE_ALL, to, ret);
 
 	return st < 0 ? st : evc__pile_settle(to);
 }
 
-bool
-evc__kept_is_saved(evc_cluster *cl)
+evc_status
+evc__kept_counts(evc_cluster *cl, struct kept_state *ret)
 {
-	uint64_t finished, changes;
-
-	return cl->vars.saved != UINT64_MAX &&
-	       ask_state(cl, EVC_VARIABLE_COUNTS, NULL, &finished, &changes) ==
-		       0 &&
-	       changes == cl->vars.saved;
+	return ask_state(cl, EVC_VARIABLE_COUNTS, NULL, ret);
 }
 
 evc_status

@@ -29,12 +29,18 @@ evc_status evc__kept_do(evc_cluster *cl, const evc_engine_update *u,
 /* One operation of a program, here or by the engine (calls/variable.c). */
 evc_status evc__variable_perform(evc_cluster *cl, const evc_engine_update *u,
 				 double *ret_now, evc_value *ret_value);
-/* All variables at one moment, into an empty pile, which is settled then;
-   *ret_finished is for all functions, *ret_changes grows with each change. */
+/* The variables at one moment. */
+struct kept_state {
+	uint64_t finished;   /* all functions */
+	uint64_t changes;    /* grows with each change */
+	uint64_t generation; /* see evc_engine_answer */
+};
+
+/* All variables, into an empty pile, which is settled then. */
 evc_status evc__kept_all(evc_cluster *cl, struct pile *to,
-			 uint64_t *ret_finished, uint64_t *ret_changes);
-/* true: nothing has changed since the state cl->vars.saved. */
-bool evc__kept_is_saved(evc_cluster *cl);
+			 struct kept_state *ret);
+/* The numbers alone. */
+evc_status evc__kept_counts(evc_cluster *cl, struct kept_state *ret);
 /* The variables of a list, in place of all. */
 evc_status evc__kept_replace(evc_cluster *cl, const struct variable_list *by);
 /* Functions that have finished; waits where a wait is possible. */

@@ -132,8 +132,7 @@ evc__snapshot_file(const char *path)
 		return f;
 	}
 	if (sync_fd_stat(fd, &st) == 0)
-		f = (struct snapshot_file){ true, st.st_dev, st.st_ino,
-					    st.st_size, st.st_mtim };
+		f = snapshot_file_of(&st);
 	sync_fd_close(fd);
 	return f;
 }

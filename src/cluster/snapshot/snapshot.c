@@ -32,6 +32,7 @@ struct target {
 	int folder;               /* descriptor of the folder of path */
 	const evc_value *parts;   /* the body */
 	size_t n_parts;
+	struct snapshot_place *place;
 	char tmp[NAME_MAX + 48];  /* the name of the temporary file */
 };
 
@@ -128,8 +129,10 @@ fill_file(const struct target *t, int fd)
 	e = put_all(fd, head, sizeof head);
 	for (i = 0; e == 0 && i < t->n_parts; i++)
 		e = put_all(fd, t->parts[i].data, t->parts[i].size);
-	if (e == 0 && sync_fsync(fd) < 0)
+	if (e == 0 && (sync_fsync(fd) < 0 || sync_fd_stat(fd, &st) < 0))
 		e = errno;
+	if (e == 0)
+		t->place->file = snapshot_file_of(&st);
 	return e;
 }
 
@@ -149,12 +152,19 @@ replace_file(const struct target *t, unsigned mode)
 {
 	int fd = sync_file_create(t->folder, t->tmp, mode), e;
 	const char *what = "the new file cannot be written";
+	struct snapshot_place *p = t->place;
+	evc_status st;
 
 	if (fd < 0)
 		return evc__snapshot_refuse(
 			t->path, "no file can be made beside it", errno);
 	e = fill_file(t, fd);
 	sync_fd_close(fd);
+	st = e == 0 && p->is_free != NULL ? p->is_free(p) : 0;
+	if (st < 0) {
+		sync_unlink(t->folder, t->tmp);
+		return st;
+	}
 	if (e == 0 && sync_rename(t->folder, t->tmp, t->name) < 0) {
 		e = errno;
 		what = "the file cannot be replaced";
@@ -199,10 +209,12 @@ open_folder(const char *path, size_t n)
 }
 
 evc_status
-evc__snapshot_write(const char *path, const evc_value *parts, size_t n)
+evc__snapshot_write(const char *path, const evc_value *parts, size_t n,
+		    struct snapshot_place *place)
 {
 	evc_status st = evc__snapshot_check_path(path);
-	struct target t = { .path = path, .parts = parts, .n_parts = n };
+	struct target t = { .path = path, .parts = parts, .n_parts = n,
+			    .place = place };
 	const char *slash;
 	struct mute m;
 

@@ -134,12 +134,6 @@ void evc__pile_free(struct pile *p);
 /* 0, or refused: a name stands twice in the list. */
 evc_status evc__variables_check_names(const struct variable_list *l);
 
-/* snapshot*.c: such a value, in n parts, to a file, whole or not at all, and
-   back; statuses as evc_cluster_save and _restore say. */
-evc_status evc__snapshot_write(const char *path, const evc_value *parts,
-			       size_t n);
-evc_status evc__snapshot_read(const char *path, evc_value *ret_value);
-
 /* The identity of the file at a path: each save makes a new file.  Of a file that
    cannot be opened all but `is` are 0. */
 struct snapshot_file {
@@ -150,11 +144,31 @@ struct snapshot_file {
 	struct timespec at;
 };
 struct snapshot_file evc__snapshot_file(const char *path);
+static inline struct snapshot_file
+snapshot_file_of(const struct stat *st)
+{
+	return (struct snapshot_file){ true, st->st_dev, st->st_ino,
+				       st->st_size, st->st_mtim };
+}
 static inline bool
 snapshot_file_is(const struct snapshot_file *a, const struct snapshot_file *b)
 {
 	return a->dev == b->dev && a->ino == b->ino && a->size == b->size &&
 	       a->at.tv_sec == b->at.tv_sec && a->at.tv_nsec == b->at.tv_nsec;
 }
+
+/* The place of a file that is written. */
+struct snapshot_place {
+	/* NULL, or asked when the disk has the new file: 0, or refused, and the
+	   old file stays */
+	evc_status (*is_free)(struct snapshot_place *p);
+	struct snapshot_file file; /* result: the new file */
+};
+
+/* snapshot*.c: such a value, in n parts, to a file, whole or not at all, and
+   back; statuses as evc_cluster_save and _restore say. */
+evc_status evc__snapshot_write(const char *path, const evc_value *parts,
+			       size_t n, struct snapshot_place *place);
+evc_status evc__snapshot_read(const char *path, evc_value *ret_value);
 
 #endif

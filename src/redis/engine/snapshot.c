@@ -113,7 +113,8 @@ static void
 complete(struct redis_engine *e)
 {
 	const evc_engine_answer a = { .finished = e->snapshots.finished,
-				      .changes = e->snapshots.changes };
+				      .changes = e->snapshots.changes,
+				      .generation = e->lock.g };
 	struct snapshots *s = &e->snapshots;
 	evc_status st = evc__vectors_give(&s->vectors, s->first, &a);
 	evc_engine_question *q;

@@ -64,7 +64,8 @@ look_at_lock(struct redis_engine *e)
 }
 
 static evc_status
-read_counts(const redisReply *r, evc_engine_answer *a)
+read_counts(const struct redis_engine *e, const redisReply *r,
+	    evc_engine_answer *a)
 {
 	int64_t finished, changes;
 
@@ -75,6 +76,7 @@ read_counts(const redisReply *r, evc_engine_answer *a)
 				  "numbers");
 	a->finished = (uint64_t)finished;
 	a->changes = (uint64_t)changes;
+	a->generation = e->lock.g;
 	return 0;
 }
 
@@ -104,7 +106,7 @@ answer_question(struct redis_engine *e, const redisReply *r)
 		return;
 	}
 	if (q->update.op == EVC_VARIABLE_COUNTS)
-		a.status = read_counts(r, &a);
+		a.status = read_counts(e, r, &a);
 	else
 		a.status = evc__operation_read(&q->update,
 					       evc__operation_answer(r, 0), &a,
