@@ -451,10 +451,10 @@ END_TEST
 
 /* ---- in true words ---- */
 
-/* A process of its own stops this one, and makes of the node's keys what a node
-   does that sees no coordinator. */
+/* A process of its own stops this one, and, with a server, makes of the node's
+   keys what a node does that sees no coordinator. */
 static void
-stand_still(double seconds)
+stand_still(double seconds, bool served)
 {
 	pid_t us = getpid(), pid = fork();
 	int status;
@@ -463,7 +463,8 @@ stand_still(double seconds)
 		on.s.link = NULL;
 		kill(us, SIGSTOP);
 		t_sleep(seconds);
-		rs_do(&on.s, "DEL {t}:lease:a");
+		if (served)
+			rs_do(&on.s, "DEL {t}:lease:a");
 		kill(us, SIGCONT);
 		_exit(0);
 	}
@@ -480,7 +481,7 @@ START_TEST(a_coordinator_that_stood_still)
 	begin();
 	a = hn_begin(&on.s, "t", "a", 1, LONG_MS);
 	UNTIL(n_up() == 1);
-	stand_still(2);
+	stand_still(2, true);
 	SAYS("node a is fenced", "the coordinator stood still", NULL);
 	ck_assert_int_eq(n_said("was deleted or replaced", NULL, NULL), 0);
 	ck_assert_int_eq(n_said("no renewal was seen", NULL, NULL), 0);
@@ -488,6 +489,30 @@ START_TEST(a_coordinator_that_stood_still)
 	on.lease = 0;
 	evc_cluster_close(on.cl);
 	end();
+}
+END_TEST
+
+/* In that time it could not find out that the server was there again. */
+START_TEST(a_coordinator_that_stood_still_without_a_server)
+{
+	evc_cluster_info info = { .server_away = 0 };
+	double lease = 2;
+	long long g;
+
+	on.lease = lease;
+	start_durable("?trust-aof=1");
+	add(5);
+	is_renewed();
+	g = generation();
+	rs_kill(&on.s);
+	do {
+		OK(evc_cluster_get(on.cl, &info));
+	} while (!(info.server_away > 0));
+	stand_still(3 * lease + 0.5, false);
+	rs_start(&on.s);
+	UNTIL(generation() > g);
+	goes_on();
+	on.lease = 0;
 }
 END_TEST
 
@@ -636,7 +661,8 @@ RS_MAIN("redis/history", a_failover_and_back,
 	an_older_file_that_is_trusted, trusted_without_a_file,
 	variables_of_a_former_run, a_variable_that_was_read,
 	variables_that_were_saved, none_were_saved,
-	a_coordinator_that_stood_still, a_lease_that_is_deleted,
+	a_coordinator_that_stood_still,
+	a_coordinator_that_stood_still_without_a_server, a_lease_that_is_deleted,
 	a_lock_that_is_lost, another_coordinator_came_and_went,
 	a_policy_that_is_changed_later,
 	memory_that_is_used_up, fresh)

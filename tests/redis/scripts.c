@@ -259,6 +259,69 @@ START_TEST(taking_it_fresh)
 }
 END_TEST
 
+/* The coordinator x of a generation takes the namespace again. */
+static void
+retake(const char *generation)
+{
+	rs_do(&s, "DEL " COORD);
+	RUN(SCRIPT_TAKE, 7, COORD, GEN, VER, COUNT, VAR, PRE, NEW, "x", "60000",
+	    "1", generation, generation);
+}
+
+/* Another one was there, which began without the variables, or after all was
+   deleted, and has counted more changes than x. */
+START_TEST(taking_it_again_after_a_fresh_one)
+{
+	int way;
+
+	for (way = 0; way < 3; way++) {
+		begin();
+		rs_do(&s, "SET " GEN " 10");
+		take("x");
+		IS("ok|11|0");
+		rs_do(&s, "HSET " COUNT " changes 12");
+		rs_do(&s, "HSET " VAR " a 1");
+		rs_do(&s, "DEL " COORD);
+		if (way == 1)
+			rs_do(&s, "DEL " COUNT " " VAR);
+		RUN(SCRIPT_TAKE, 7, COORD, GEN, VER, COUNT, VAR, PRE, NEW, "y",
+		    "60000", "1", "11", way == 0 ? "1" : "0");
+		IS(way == 2 ? "ok|12|12" : "ok|12|0");
+		rs_do(&s, "HSET " COUNT " changes 20");
+		retake("11");
+		IS(way == 2 ? "ok|13|20" : "ok|13|0");
+		/* What it has got now is its own. */
+		retake("13");
+		IS("ok|14|20");
+		end();
+	}
+}
+END_TEST
+
+/* What a killed coordinator has left uses up the memory. */
+START_TEST(taking_it_without_memory)
+{
+	int left;
+
+	for (left = 0; left < 3; left++) {
+		begin();
+		if (left == 1)
+			rs_do(&s, "HSET " NEW " a 1");
+		if (left == 2)
+			rs_do(&s, "HSET " PRE " a 1");
+		rs_do(&s, "CONFIG SET maxmemory 1");
+		take("x");
+		if (left == 0)
+			BEGINS("error OOM");
+		else
+			IS("ok|1|0");
+		ck_assert_int_eq(rs_number(&s, "EXISTS " NEW " " PRE), 0);
+		rs_do(&s, "CONFIG SET maxmemory 0");
+		end();
+	}
+}
+END_TEST
+
 START_TEST(staying)
 {
 	begin();
@@ -436,19 +499,24 @@ START_TEST(fencing)
 	IS("no");
 	ck_assert_int_eq(rs_number(&s, "XLEN " EV), 7);
 	ck_assert_int_eq(rs_number(&s, "EXISTS " LEASE), 1);
+	/* In another generation there is a mark, too, and its leases stay. */
 	rs_do(&s, "SET " GEN " 2");
+	rs_do(&s, "SET " LEASE " %b", "2 9", (size_t)3);
 	fence("7");
-	IS("gen|4");
+	last_event(id, sizeof(id), "w", "7", "fence", "");
+	snprintf(want, sizeof(want), "gen|4|%s", id);
+	IS(want);
+	rs_do(&s, "DEL " EV);
 	fence("8");
-	IS("gen|");
+	IS("gen||");
 	rs_do(&s, "DEL " SEQS);
 	fence("8");
-	IS("gen|?");
+	IS("gen|?|");
 	rs_do(&s, "DEL " GEN);
 	fence("8");
-	IS("gen|");
+	IS("gen||");
 	rs_do(&s, "SET " GEN " 2");
-	ck_assert_int_eq(rs_number(&s, "EXISTS " LEASE), 1);
+	ck_assert_int_eq(rs_number(&s, "EXISTS " LEASE " " EV), 1);
 	end();
 }
 END_TEST
@@ -1412,7 +1480,8 @@ START_TEST(a_replica)
 }
 END_TEST
 
-RS_MAIN("redis/scripts", taking, taking_it_fresh, staying, releasing, a_life,
+RS_MAIN("redis/scripts", taking, taking_it_fresh,
+	taking_it_again_after_a_fresh_one, taking_it_without_memory, staying, releasing, a_life,
 	fencing, sending, sending_what_was_read, sending_is_refused,
 	single_operations, several_operations, reads_have_a_limit,
 	variables_that_are_gone, all_of_them, a_snapshot,

@@ -15,8 +15,9 @@
  *     {NS}:count          hash    finished; changes: of variables; names:
  *                                 "C N", N variables after change C; whole:
  *                                 since a generation began, nobody has deleted
- *                                 the key; loaded: generation of the last
- *                                 load of a checkpoint
+ *                                 the key; loaded: generation that last put
+ *                                 a checkpoint in place, or began without
+ *                                 variables of others
  *     {NS}:pre            hash    while a snapshot is read: "" -> its mark
  *                                 "G N", and name -> bytes of each variable
  *                                 changed since, at the mark (none: there was

@@ -46,11 +46,15 @@ const struct redis_script_text evc__scripts[SCRIPTS] = {
 	"       (tonumber(ARGV[5]) or 0)) "
 	"  then two[2] = '0' end "
 	"end "
+	"local anew = fresh or not again and not call('HGET', KEYS[4], 'whole') "
 	"if not again then "
 	"  old = string.format('%.0f', math.max(whole(old), tonumber(ARGV[4])) + 1) "
+	/* Before other writes: these keys may have used up the memory. */
+	"  if call('EXISTS', KEYS[6], KEYS[7]) > 0 then "
+	"    call('UNLINK', KEYS[6], KEYS[7]) "
+	"  end "
 	"  call('SET', KEYS[3], ARGV[3]) "
 	"  call('SET', KEYS[2], old) "
-	"  call('UNLINK', KEYS[6], KEYS[7]) "
 	"end "
 	"call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2]) "
 	"if fresh then call('UNLINK', KEYS[4], KEYS[5]) end "
@@ -59,6 +63,8 @@ const struct redis_script_text evc__scripts[SCRIPTS] = {
 	"  count(KEYS[4], KEYS[5], 0) "
 	"elseif first then call('HDEL', KEYS[4], 'names') end "
 	"if not again then call('HSET', KEYS[4], 'whole', '') end "
+	/* For coordinators before: what they had told is gone. */
+	"if anew then call('HSET', KEYS[4], 'loaded', old) end "
 	"return {'ok', old, two[2]} ", SCRIPT_HEAD_WHOLE },
 [SCRIPT_LOCK] = { "lock",
 	"local bad = all_right({'string', 'string', 'hash'}) "
@@ -102,7 +108,12 @@ const struct redis_script_text evc__scripts[SCRIPTS] = {
 	"    call('HGET', KEYS[5], ARGV[3] .. '.' .. ARGV[4]) or '') "
 	"  sent = fine and type(last) == 'table' and tostring(last[1]) or '' "
 	"end "
-	"if gen ~= ARGV[1] then return {'gen', gen and sent or ''} end "
+	"local over = gen ~= ARGV[1] "
+	"sent = over and not gen and '' or sent "
+	/* Without the stream of the generation no mark can be left. */
+	"if over and call('EXISTS', KEYS[3]) == 0 then "
+	"  return {'gen', sent, ''} "
+	"end "
 	"local is = call('GET', KEYS[2]) "
 	"local beat = call('TYPE', KEYS[4]).ok == 'string' "
 	"  and call('GET', KEYS[4]) or '' "
@@ -110,6 +121,7 @@ const struct redis_script_text evc__scripts[SCRIPTS] = {
 	   may use memory afterwards, on a server that has none for others. */
 	"if is == ARGV[2] or not is then call('DEL', KEYS[2]) end "
 	"local id = " EVENT("KEYS[3]", "ARGV[3]", "ARGV[4]", "'fence'", "''")
+	"if over then return {'gen', sent, id} end "
 	"return {'ok', beat, id, sent} ", SCRIPT_HEAD_SHORT },
 [SCRIPT_REGISTER] = { "register",
 	"local bad = all_right({'string', 'string', 'string', 'stream'}) "

@@ -159,11 +159,10 @@ on_fence(const redisReply *r, void *arg)
 	if (r == NULL)
 		return;
 	if (evc__reply_is(r, "gen")) {
-		/* The stream of this generation is gone, and a mark cannot be
-		   left. */
 		s->beat_ns = sync_mono();
 		s->sent = sent_of(s, r, 1);
-		note_fenced(s, "");
+		mark = evc__reply_bytes(r, 2, &n);
+		note_fenced(s, mark != NULL && evc__id_is(mark) ? mark : "");
 		if (e->lock.phase == PHASE_LIVE)
 			redis_doubt_lock(e);
 		return;

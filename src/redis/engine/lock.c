@@ -322,11 +322,32 @@ evc__redis_lose(struct redis_engine *e, bool leases_are_over, const char *fmt,
 	redis_look_soon(e);
 }
 
+/* While this process was frozen, nobody could find out that the server was there
+   again. */
+static void
+forgive_pause(struct redis_engine *e, uint64_t now)
+{
+	uint64_t pause = now - e->lock.ticked_ns, *of[] = {
+		&e->lock.unserved_ns, &e->questions.waits_ns
+	};
+	unsigned i;
+
+	if (e->lock.ticked_ns == 0 || pause < e->lease_ns)
+		pause = 0;
+	e->lock.ticked_ns = now;
+	if (e->away_ns == 0 || e->lock.unserved_ns < e->away_ns)
+		e->lock.unserved_ns = e->away_ns;
+	for (i = 0; i < 2; i++)
+		if (*of[i] != 0)
+			*of[i] = *of[i] + pause < now ? *of[i] + pause : now;
+}
+
 void
 evc__redis_lock_tick(struct redis_engine *e, uint64_t now)
 {
+	forgive_pause(e, now);
 	if (e->lock.g != 0 && !e->up && e->away_ns != 0 &&
-	    now - e->away_ns > e->lease_ns * 3 &&
+	    now - e->lock.unserved_ns > e->lease_ns * 3 &&
 	    (e->lock.phase == PHASE_AWAY || e->lock.phase == PHASE_RESTART)) {
 		evc__redis_lose(
 			e, true,

@@ -28,6 +28,9 @@ struct coordinator_lock {
 	bool refused;         /* TAKE was refused, and rests until a tick */
 	bool asking;          /* an answer to LOCK is on its way */
 	uint64_t asked_ns;    /* time of the last TAKE or LOCK */
+	uint64_t ticked_ns;   /* time of the last tick */
+	uint64_t unserved_ns; /* time from which the lack of a connection counts:
+				 away_ns, or later after a pause */
 	uint64_t least;       /* TAKE asks for a generation greater than this */
 	bool server_anew;     /* the server's data may be older than it was */
 	char why_restart[REDIS_WHY_SIZE]; /* why the generation is over */

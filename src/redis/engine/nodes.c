@@ -236,15 +236,16 @@ new_session(struct redis_engine *e, const char *name, uint64_t inc)
 	return s;
 }
 
-/* Without its lease the node ends its session and registers anew. */
+/* Without its lease the node ends this life, and registers anew.  A lease of
+   another life, or another coordinator, stays. */
 static void
-delete_lease(struct redis_engine *e, const char *name)
+delete_lease(struct redis_engine *e, const char *name, uint64_t g, uint64_t inc)
 {
 	struct redis_args a = { 0 };
 
-	evc__args_text(&a, "DEL");
 	evc__args_key(&a, &e->address, "lease:%s", name);
-	evc__redis_send(e->client, REDIS_SAY, NULL, NULL, &a);
+	evc__args_fmt(&a, "%" PRIu64 " %" PRIu64, g, inc);
+	(void)evc__redis_script(e->client, SCRIPT_RELEASE, 1, NULL, NULL, &a);
 }
 
 void
@@ -253,12 +254,13 @@ evc__redis_end_leases(struct redis_engine *e)
 	struct node_session *s, *tmp;
 
 	EACH_SESSION(s, tmp, e)
-		delete_lease(e, s->name);
+		delete_lease(e, s->name, s->g, s->inc);
 }
 
-/* The node has registered anew.  false: the node has to come again. */
+/* The node has registered anew, as life inc.  false: the node has to come
+   again. */
 static bool
-end_former(struct node_session *s, bool no_memory)
+end_former(struct node_session *s, uint64_t inc, bool no_memory)
 {
 	const char *why = "it registered anew";
 
@@ -274,7 +276,7 @@ end_former(struct node_session *s, bool no_memory)
 	/* Entries may be lost, and the fence finds out. */
 	if (!s->marked && evc__session_may_have_changed(s)) {
 		evc__session_fence(s, "%s", why);
-		delete_lease(s->e, s->name);
+		delete_lease(s->e, s->name, s->e->lock.g, inc);
 		return false;
 	}
 	evc__session_over(s, s->ending ? s->why : why, EVC_ENGINE_DIED);
@@ -291,7 +293,8 @@ evc__session_begin(struct redis_engine *e, const char *name, uint64_t inc,
 	if ((s != NULL && s->inc >= inc) ||
 	    evc__session_is_former(e, name, inc))
 		return;
-	if (s != NULL && !end_former(s, evc__registration_had_no_memory(frames, n)))
+	if (s != NULL &&
+	    !end_former(s, inc, evc__registration_had_no_memory(frames, n)))
 		return;
 	/* The generation is over, and no session begins in it. */
 	if (e->lock.phase != PHASE_LIVE && e->lock.phase != PHASE_AWAY)
@@ -300,7 +303,7 @@ evc__session_begin(struct redis_engine *e, const char *name, uint64_t inc,
 	e->lock.refresh_soon = 6;
 	if (s == NULL) {
 		evc__redis_garbage(e, name, "no memory for the node");
-		delete_lease(e, name);
+		delete_lease(e, name, e->lock.g, inc);
 		return;
 	}
 	st = evc__registration_read(s, frames, n);

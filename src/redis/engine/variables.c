@@ -354,6 +354,9 @@ evc__redis_questions_again(struct redis_engine *e, bool anew)
 		give_up_current(e, e->lock.why_restart);
 	else
 		evc__load_anew(e);
+	/* Another coordinator may have had the namespace meanwhile. */
+	if (e->questions.current != NULL)
+		e->questions.begun = e->questions.current->begin == NULL;
 }
 
 static void
