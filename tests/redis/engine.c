@@ -210,8 +210,10 @@ START_TEST(its_process_ends)
 }
 END_TEST
 
-/* Of another user, say, where each sees his own alone: that is no end. */
-START_TEST(its_process_cannot_be_seen)
+/* unseen: of another user, say, where each sees his own alone; else the /proc here
+   has other times than that of the node.  That is no end. */
+static void
+live_unwatched(bool unseen)
 {
 	struct hand_node *a;
 	evc_remote *r;
@@ -219,9 +221,12 @@ START_TEST(its_process_cannot_be_seen)
 
 	begin();
 	UNTIL(rs_number(&on.s, "EXISTS {t}:coord") == 1);
-	ck_assert_int_ge(seam_fail_all("open_read", "evc__proc_file", 1,
-				       ENOENT), 0);
+	if (unseen)
+		ck_assert_int_ge(seam_fail_all("open_read", "evc__proc_file", 1,
+					       ENOENT), 0);
 	a = node_here(&pid);
+	if (!unseen)
+		strcat(a->where, "1");
 	hn_register(a, LONG_MS);
 	hn_slot(a, 0, 1);
 	hn_note(a, FRAME_UP, (uint64_t)pid, "here");
@@ -241,6 +246,17 @@ START_TEST(its_process_cannot_be_seen)
 	evc_cluster_close(on.cl);
 	hn_free(a);
 	end();
+}
+
+START_TEST(its_process_cannot_be_seen)
+{
+	live_unwatched(true);
+}
+END_TEST
+
+START_TEST(its_process_has_another_start)
+{
+	live_unwatched(false);
 }
 END_TEST
 
@@ -936,6 +952,7 @@ RS_MAIN("redis/engine", a_node_is_quicker_than_an_answer,
 	functions_go_out_and_results_come_in, many_functions,
 	a_lease_that_is_over, it_registers_anew, a_worker_ends_and_comes_back,
 	its_process_ends, its_process_cannot_be_seen,
+	its_process_has_another_start,
 	large_values_have_keys_of_their_own,
 	garbage_is_named_and_dropped,
 	a_stack_that_nobody_has_asked_for, an_event_that_comes_twice,

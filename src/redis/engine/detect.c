@@ -101,24 +101,15 @@ watch_process(struct watched *w, struct node_session *s, pid_t pid)
 	return true;
 }
 
-/* The process is another one, so the one that was meant has ended, if the node
-   wrote its pid correctly. */
-static void
-note_other_process(struct watched *w)
-{
-	evc__watched_stop(w);
-	w->dead = true;
-}
-
 /* The process has ended just now, or cannot be read, for want of a descriptor
    or of a right: then its lease tells. */
 static void
 note_unseen_process(struct watched *w)
 {
-	if (sync_fd_readable(w->pidfd))
-		note_other_process(w);
-	else
-		evc__watched_stop(w);
+	bool dead = sync_fd_readable(w->pidfd);
+
+	evc__watched_stop(w);
+	w->dead = dead;
 }
 
 void
@@ -143,8 +134,13 @@ evc__session_read_note(struct node_session *s, const char *text)
 	if (watch_process(&s->process, s, pid)) {
 		if (!evc__proc_process(pid, &parent, &begun))
 			note_unseen_process(&s->process);
-		else if (begun != start)
-			note_other_process(&s->process);
+		/* Another process has this pid by now; or the node has another
+		   /proc, or another clock (time_namespaces(7)): its lease
+		   tells. */
+		else if (begun != start) {
+			evc__watched_stop(&s->process);
+			s->here = false;
+		}
 	}
 	if (s->process.dead)
 		evc__session_fence(s, "its process (pid %d) has ended", pid);
