@@ -67,9 +67,10 @@ evc_all_stopped(const evc_coord *c);
  * child gets SIGTERM (and SIGCONT, in case it is suspended); when the grace of
  * a join, or the child's own opts.grace, is over, that join sends SIGKILL.  The
  * child's end is its result: exit status 0 is 0; another status, or a signal,
- * is EVC_ABORTED with a text that names it.  After the stop an end by SIGTERM
- * is 0, and so is one by SIGINT, which a terminal sends to all (exit statuses
- * 143 and 130 mean the same); the SIGKILL at the end of the grace is
+ * is EVC_ABORTED with a text that names it.  After the stop, here or of a
+ * coordinator above, an end by SIGTERM is 0, and so is one by SIGINT, which
+ * a terminal sends to all (exit statuses 143 and 130 mean the same; such an
+ * end waits up to 50 ms for the stop); the SIGKILL at the end of the grace is
  * EVC_DEADLINE_EXCEEDED.  When other code has reaped the child and its status
  * is lost, the result is EVC_UNKNOWN before the stop, and 0 after it.  (libev's
  * default loop reaps all children of the process: before Linux 6.15 the status

@@ -11,6 +11,7 @@
 
 #include <string.h>
 
+#include "base/deadline.h"
 #include "base/libc.h"
 #include "base/reap.h"
 #include "base/text.h"
@@ -18,6 +19,10 @@
 #include "core/loop/reaped.h"
 
 #define NOT_IN UINT64_MAX
+
+/* 50 ms, with the lock held: requests need none. */
+#define STOP_LOOKS 50
+#define STOP_LOOK_NS UINT64_C(1000000)
 
 struct child {
 	struct evc__runner r; /* first */
@@ -99,22 +104,52 @@ add_status(struct text *t, const struct child *ch, const siginfo_t *i)
 	}
 }
 
+/* A stop here, or of a coordinator above, which a later phase has still to hear
+   of. */
+static bool
+stop_has_begun(const struct child *ch)
+{
+	const evc_coord *c = ch->r.m.c;
+
+	if (sync_load(&ch->term_ns) != 0)
+		return true;
+	while (c != NULL && !evc_should_stop(c))
+		c = c->parent;
+	return c != NULL;
+}
+
+/* The child, or the shell around it, has obeyed.  SIGINT: a terminal sends this
+   signal to the children, too. */
+static bool
+is_obedient(const siginfo_t *i)
+{
+	int signo = i->si_code == CLD_EXITED ? i->si_status - 128 :
+					       i->si_status;
+
+	return signo == SIGTERM || signo == SIGINT;
+}
+
+/* A signal to the whole group, as of a terminal, ends the child perhaps before
+   this process has made a stop of it. */
+static void
+await_stop(const struct child *ch)
+{
+	int i;
+
+	for (i = 0; i < STOP_LOOKS && !stop_has_begun(ch); i++)
+		evc__nap(STOP_LOOK_NS);
+}
+
 static evc_status
 status_of_end(const struct child *ch, enum reap s, const siginfo_t *i)
 {
-	bool told = sync_load(&ch->term_ns) != 0;
-	int signo;
-
 	if (s == REAP_LOST && ch->killed)
 		return EVC_DEADLINE_EXCEEDED;
 	if (s == REAP_LOST)
-		return told || evc_should_stop(ch->r.m.c) ? 0 : EVC_UNKNOWN;
+		return stop_has_begun(ch) ? 0 : EVC_UNKNOWN;
 	if (i->si_code == CLD_EXITED && i->si_status == 0)
 		return 0;
-	/* The child, or the shell around it, has obeyed.  SIGINT: a terminal
-	   sends this signal to the children, too. */
-	signo = i->si_code == CLD_EXITED ? i->si_status - 128 : i->si_status;
-	if (told && (signo == SIGTERM || signo == SIGINT))
+	if (stop_has_begun(ch) && is_obedient(i))
 		return 0;
 	if (ch->killed && i->si_code != CLD_EXITED && i->si_status == SIGKILL)
 		return EVC_DEADLINE_EXCEEDED;
@@ -157,15 +192,18 @@ conclude_child(struct child *ch, enum reap s, const siginfo_t *i)
 	ch->r.ended = ch->r.over = true;
 }
 
-/* Reap the child if it has ended.  true: reaped, and so joined. */
+/* Reap the child if it has ended.  true: reaped, and so joined.  wait: a stop may
+   come this moment, on another thread. */
 static bool
-reap_child(struct child *ch)
+reap_child(struct child *ch, bool wait)
 {
 	siginfo_t info;
 	enum reap s = evc__reap(ch->r.m.pidfd, ch->pid, &info);
 
 	if (s == REAP_LOST && evc__reaped_told(&ch->reaped, true, &info))
 		s = REAP_ENDED;
+	if (wait && s == REAP_ENDED && is_obedient(&info))
+		await_stop(ch);
 	if (s != REAP_RUNS)
 		conclude_child(ch, s, &info);
 	return s != REAP_RUNS;
@@ -176,7 +214,7 @@ child_vanished(struct evc__member *m)
 {
 	struct child *ch = LIST_OF(m, struct child, r.m);
 
-	if (reap_child(ch))
+	if (reap_child(ch, true))
 		evc__runner_settle(&ch->r);
 	else {
 		/* A debugger still holds the child. */
@@ -257,7 +295,7 @@ attend_child(struct evc__runner *r, bool probe)
 	}
 	if (own_grace_over(ch))
 		kill_child(r);
-	return (probe || r->ended) && reap_child(ch);
+	return (probe || r->ended) && reap_child(ch, false);
 }
 
 static bool

@@ -133,6 +133,40 @@ START_TEST(SIGINT_after_the_stop_is_obedience)
 }
 END_TEST
 
+/* A terminal's ^C reaches it at once, and its coordinator later. */
+START_TEST(SIGINT_before_its_phase_is_obedience)
+{
+	evc_scope_opts opts = { .phase = 1 };
+	evc_coord *scope = NULL;
+	evc_id hold = 0;
+	struct setting s;
+	struct joiner j;
+	struct kid k;
+	int d;
+
+	for (d = 0; d <= BY_FAR_LOOP; d++) {
+		begin_setting(&s, d, NULL);
+		OK(evc_hold_begin(s.c, "hold", NULL, &hold));
+		OK(evc_scope_new(s.c, "later", &opts, &scope));
+		k = kid_born(TERM_IGNORED, 0, SIGINT);
+		OK(evc_child_add(scope, "child", k.pid, NULL, &k.id));
+		OK(evc_scope_ready(scope));
+		join_begin(&j, s.c, 0, 0);
+		OK(evc_request_stop(s.c, 0, NULL));
+		kid_let_go(&k);
+		TURN_UNTIL(&s, is_gone(scope, k.id));
+		ck_assert(!evc_should_stop(scope));
+		OK(evc_hold_end(s.c, hold));
+		TURN_UNTIL(&s, atomic_load(&j.returned));
+		OK(join_end(&j));
+		ck_assert_uint_eq(j.v.n_errors, 0);
+		kid_was_reaped(&k);
+		OK(evc_free(scope));
+		end_setting(&s);
+	}
+}
+END_TEST
+
 START_TEST(a_signal_that_is_not_ours_after_the_stop_is_an_error)
 {
 	static const int sig[] = { SIGKILL, SIGUSR1 };
@@ -416,6 +450,7 @@ KERNELS_MAIN("child_stop", SIGTERM_and_obedience_are_clean,
 	     SIGTERM_needs_no_join_where_there_is_a_loop,
 	     another_exit_status_after_the_stop_is_an_error,
 	     SIGINT_after_the_stop_is_obedience,
+	     SIGINT_before_its_phase_is_obedience,
 	     a_signal_that_is_not_ours_after_the_stop_is_an_error,
 	     at_the_end_of_the_joins_grace_SIGKILL,
 	     at_the_end_of_its_own_grace_SIGKILL,
