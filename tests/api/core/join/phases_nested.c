@@ -123,7 +123,54 @@ START_TEST(stopped_or_cleared_out_of_its_turn)
 }
 END_TEST
 
+static evc_status
+stop_root(evc_coord *scope, void *root)
+{
+	(void)scope;
+	return evc_request_stop(root, 0, "a part has failed");
+}
+
+/* An error in a later phase stops its scope out of turn; with a scope inside
+   that only reports, and asks for the stop of the root, the order holds. */
+START_TEST(an_error_in_a_later_phase_and_the_way_round)
+{
+	struct driver d = { .config.grace = INFINITY };
+	evc_scope_opts opts = { .on_error = EVC_ON_ERROR_REPORT };
+	int how;
+
+	for (how = 0; how < 2 * N_WAYS; how++) {
+		evc_coord *c, *a, *b, *part;
+		evc_id in_a;
+
+		if (how / 2 == BY_JOIN_FIRST)
+			continue;
+		c = driver_make(&d, how / 2);
+		a = phase_scope(c, "a", 0, 0);
+		b = phase_scope(c, "b", 1, 0);
+		part = ready_scope(b, "part", &opts);
+		in_a = hold(a, "a");
+		OK(evc_on_stop(part, "stop", stop_root, c, NULL, NULL));
+		driver_go(&d);
+		evc_fail(how % 2 ? part : b, EVC_DATA_LOSS, 0, "first");
+		UNTIL(evc_should_stop(c) && evc_should_stop(a));
+		ck_assert(evc_should_stop(part));
+		if (how % 2)
+			NOT_YET(evc_should_stop(b));
+		else
+			ck_assert(evc_should_stop(b));
+		OK(evc_hold_end(a, in_a));
+		ck_assert_int_eq(driver_wait(&d), EVC_DATA_LOSS);
+		ck_assert_str_eq(d.v.error.text, "first");
+		ck_assert_uint_eq(d.v.n_errors, 1);
+		ck_assert(evc_should_stop(b));
+		FREE_ALL(part, a, b);
+		driver_end(&d);
+	}
+}
+END_TEST
+
 API_MAIN("phases_nested", phases_nest,
 	 a_join_of_a_scope_drives_that_scope_alone,
 	 a_join_that_gives_up_tells_as_far_as_nobody_else_drives,
-	 stopped_or_cleared_out_of_its_turn)
+	 stopped_or_cleared_out_of_its_turn,
+	 an_error_in_a_later_phase_and_the_way_round)
