@@ -9,8 +9,9 @@
 // like the peer's own.  A connection that does not take its bytes is cut 2 s
 // later, on_late().
 //
-// The exit status is 0, or 124 when a connection was cut by the end of the
-// grace, or 1 after an error.
+// The exit status is 0, also when on_late() has cut a connection: a program
+// whose status should show that counts its cuts.  The exit status is 124 when a
+// connection was still there at the end of the grace, and 1 after an error.
 #include <ev.h>
 #include <evcoord.hpp>
 

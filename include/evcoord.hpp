@@ -151,7 +151,8 @@ public:
 	   no refusal. */
 	const char *
 	message() const noexcept { return refused() ? evc_last_error() : ""; }
-	/* Of a join: 0; 124 when members were late; 1 for all else. */
+	/* Of a join: 0; 124 when members were still there at its end; 1 for
+	   all else. */
 	constexpr int
 	exit_code() const noexcept
 	{
