@@ -853,6 +853,9 @@ public:
 	template <class F>
 	status
 	post(F f) const;
+	template <class F>
+	status
+	post_after_stop(F f) const;
 
 private:
 	evc_reactor *r_ = nullptr;
@@ -2083,9 +2086,32 @@ public:
 	{
 		return post(nullptr, f);
 	}
+	/* The same, also after the stop: an answer for a connection that is
+	   still there. */
+	template <class F>
+	status
+	post_after_stop(F f) const
+	{
+		return post_late(nullptr, f);
+	}
 
 private:
 	friend class reactor_ref;
+	/* A post in memory of its own, with a handle of its own. */
+	template <class F>
+	struct late;
+
+	/* Another handle of the loop; an empty one when the loop is gone. */
+	loop_ref
+	another() const noexcept
+	{
+		reactor_ref r = evc_loop_enter(l_);
+		loop_ref l(r);
+
+		if (r)
+			evc_loop_leave(l_);
+		return l;
+	}
 	/* A handle does not know whether the coordinator is there. */
 	template <class F>
 	status
@@ -2098,25 +2124,63 @@ private:
 		return st;
 	}
 	template <class F>
+	status
+	post_late(evc_coord *c, F &f) const
+	{
+		std::unique_ptr<late<F>> p(new late<F>(*this, f));
+		status st = evc_post_message(l_, p.get());
+
+		detail::give(st, c, "post", p);
+		return st;
+	}
+	template <class F>
 	static void
 	posted(evc_reactor *r, evc_status why, void *arg) noexcept
 	{
 		auto *f = static_cast<F *>(arg);
+
+		called(r, why, *f, f);
+	}
+	/* Call f, and destroy the block that it is in. */
+	template <class F, class P>
+	static void
+	called(evc_reactor *r, evc_status why, F &f, P *block) noexcept
+	{
 		evc_coord *c = evc_reactor_coord(r);
 
 		detail::heard(c, "post", [&]() -> status {
 			if constexpr (std::is_invocable_v<F &, reactor_ref,
 							  status>)
-				return detail::answer(*f, reactor_ref(r),
+				return detail::answer(f, reactor_ref(r),
 						      status(why));
 			else if (why == 0)
-				return detail::answer_with(*f, reactor_ref(r));
+				return detail::answer_with(f, reactor_ref(r));
 			return code::ok;
 		});
-		detail::ignore(detail::destroy(c, "post", f));
+		detail::ignore(detail::destroy(c, "post", block));
 	}
 
 	evc_loop_ref *l_ = nullptr;
+};
+
+template <class F>
+struct loop_ref::late : evc_message {
+	loop_ref loop;
+	F f;
+
+	late(const loop_ref &l, F &g)
+		: evc_message{}, loop(l.another()), f(std::move(g))
+	{
+		fn = [](evc_message *m, evc_status why) {
+			auto *p = static_cast<late *>(m);
+			reactor_ref r;
+
+			if (why == 0)
+				r = p->loop.reactor();
+			called(r.get(), why, p->f, p);
+		};
+		flags = EVC_AFTER_STOP;
+	}
 };
 
 template <class F>
@@ -2124,6 +2188,13 @@ status
 reactor_ref::post(F f) const
 {
 	return loop_ref(*this).post(coord().get(), f);
+}
+
+template <class F>
+status
+reactor_ref::post_after_stop(F f) const
+{
+	return loop_ref(*this).post_late(coord().get(), f);
 }
 
 /* ---- pools ---- */

@@ -438,6 +438,10 @@ post()
 
 	CHECK(c.home().post([own = counted()] { fail(); }));
 	runs_to(c, "post");
+	coordinator d(loop());
+
+	CHECK(d.home().post_after_stop([own = counted()] { fail(); }));
+	runs_to(d, "post");
 }
 
 void
@@ -447,6 +451,10 @@ post_end()
 
 	CHECK(c.home().post([own = throws_at_end()] {}));
 	runs_to(c, "post");
+	coordinator d(loop());
+
+	CHECK(d.home().post_after_stop([own = throws_at_end()] {}));
+	runs_to(d, "post");
 }
 
 void
@@ -696,7 +704,8 @@ callable_moves()
 	count([&] { c.thread("t", fn()); });
 	count([&] { looper l(c, "l", 1, fn()); });
 	count([&] { (void)c.home().post(fn()); });
-	CHECK(n == 3 && n_live == 0 && evc_all_stopped(c.get()));
+	count([&] { (void)c.home().post_after_stop(fn()); });
+	CHECK(n == 4 && n_live == 0 && evc_all_stopped(c.get()));
 }
 
 void

@@ -427,6 +427,51 @@ posts()
 	CHECK(r.post([] {}) == code::not_found);
 }
 
+// A thread answers on a loop during the stop.
+void
+posts_after_stop()
+{
+	auto *l = new_loop();
+	int n = 0;
+	{
+		coordinator c(l);
+		loop_ref r(c.home());
+		verdict v;
+
+		CHECK(c.thread("request", [&](coord_ref t) {
+			(void)t.wait_for_stop(forever);
+			CHECK(r.post([own = counted()] {}) == code::cancelled);
+			CHECK(r.post_after_stop([&, own = counted()] { n++; }));
+			CHECK(r.post_after_stop([&, p = std::make_unique<int>(1)]
+						(reactor_ref here) {
+				n += here.is_here() && here.loop() == l && *p;
+			}));
+			CHECK(c.home().post_after_stop(
+				[&, own = counted()](reactor_ref here,
+						     status why) {
+				n += here.is_here() && why.ok();
+				return code::aborted;
+			}));
+		}));
+		CHECK(c.home().post([&] { c.request_stop(); }));
+		CHECK(c.run({}, &v) == code::aborted && v.n_errors == 1);
+		CHECK(n == 3 && n_live == 0);
+	}
+	coordinator c(l);
+	loop_ref r(c.home());
+
+	CHECK(r.post_after_stop([&, own = counted()] { n = -1; }));
+	CHECK(r.post_after_stop([&](reactor_ref here, status why) {
+		CHECK(!here && why == code::cancelled);
+		n = 9;
+	}));
+	ev_loop_destroy(l);
+	CHECK(n == 9 && n_live == 0);
+	CHECK(r.post_after_stop([own = counted()] {}) == code::not_found);
+	CHECK(loop_ref().post_after_stop([own = counted()] {}).refused());
+	CHECK(n_live == 0);
+}
+
 // A post whose loop is gone returns what it was told: there is nobody to hear.
 void
 posts_gone()
@@ -1800,7 +1845,7 @@ const named_case cases[] = {
 	CASE(statuses), CASE(strict), CASE(threads), CASE(after_the_stop),
 	CASE(registered), CASE(unblocks), CASE(conditions), CASE(loopers),
 	CASE(looper_in_itself), CASE(holds), CASE(tasks), CASE(posts),
-	CASE(posts_gone), CASE(queue_items),
+	CASE(posts_gone), CASE(posts_after_stop), CASE(queue_items),
 	CASE(pools), CASE(answers), CASE(pool_in_use), CASE(pool_left), CASE(reactors), CASE(queues),
 	CASE(queue_left), CASE(queue_watched), CASE(queue_in_use),
 	CASE(in_use_on_loop),
