@@ -336,7 +336,8 @@ evc_schedule(evc_cluster *cluster, const char *function, const evc_value *args,
  * an array: "[i s]".
  *
  * Thread:    as evc_schedule.
- * Ownership: as evc_schedule.
+ * Ownership: as evc_schedule; the remotes and per-worker values that the format
+ *            takes are read, so they must not have been freed.
  * Returns:   as evc_schedule and evc_pack.
  * Since:     0.1
  */
