@@ -408,6 +408,55 @@ START_TEST(answered_by_the_stop)
 }
 END_TEST
 
+static void
+on_join(evc_cluster *cl, evc_status st, void *arg)
+{
+	struct got *g = arg;
+
+	ck_assert_ptr_eq(cl, g->cl);
+	OK(st);
+	g->n++;
+}
+
+/* The loop goes first, while the function runs.  A join of the coordinator that
+   has returned has heard all answers: their memory may be freed. */
+START_TEST(answered_by_the_stop_when_the_loop_is_gone)
+{
+	int i;
+
+	for (i = 0; i < 3; i++) {
+		struct census n = census_begin();
+		struct ev_loop *loop = ev_loop_new(0);
+		evc_coord *c = new_coord(loop);
+		evc_cluster *cl = open_threads(c, "threads://1");
+		struct got g = { .cl = cl, .closes = i == 1 };
+		struct got late = { .cl = cl };
+		evc_remote *r = schedule(cl, "deaf");
+		evc_value v;
+
+		OK(evc_pack(&v, "r", r));
+		OK(evc_fetch_start(cl, &v, on_fetch, &g));
+		OK(evc_cluster_join_start(cl, on_join, &late));
+		evc_value_free(&v);
+		evc_remote_free(r);
+		UNTIL(atomic_load(&f_in) == 1);
+		ev_loop_destroy(loop);
+		if (i == 2)
+			evc_cluster_close(cl);
+		atomic_store(&f_open, 1);
+		OK(evc_request_stop(c, 0, "all"));
+		OK(evc_join(c, NULL, &(evc_verdict){ 0 }));
+		ck_assert_int_eq(g.n, 1);
+		ck_assert_int_eq(late.n, 1);
+		if (i == 0)
+			evc_cluster_close(cl);
+		ck_assert_int_eq(g.n + late.n, 2);
+		OK(evc_free(c));
+		census_end(&n);
+	}
+}
+END_TEST
+
 /* Many fetches of the same remotes, begun by threads while those are done. */
 struct beginner {
 	evc_cluster *cl;
@@ -482,4 +531,5 @@ END_TEST
 API_MAIN("fetch", one_remote, many_wait_for_one, dropped_before_its_outcome,
 	 a_structure_comes_back_as_it_was, five_that_are_pending,
 	 the_first_that_failed_decides, what_is_refused, on_the_loop,
-	 answered_by_the_stop, begun_by_many_while_they_are_done)
+	 answered_by_the_stop, answered_by_the_stop_when_the_loop_is_gone,
+	 begun_by_many_while_they_are_done)

@@ -77,9 +77,16 @@ close_engine(evc_cluster *cl)
 static bool
 end_scope(evc_cluster *cl)
 {
-	bool free_it;
+	bool free_it, gone;
 
 	close_engine(cl);
+	sync_lock(&cl->q.lock);
+	gone = cl->loop.gone;
+	sync_unlock(&cl->q.lock);
+	/* Before `over`, because then a close on another thread frees the
+	   cluster.  A join of the parent waits for this thread. */
+	if (gone && !evc__turn_answers(cl))
+		return false;
 	sync_lock(&cl->q.lock);
 	/* A later round of the scope has begun nothing, and is over too. */
 	free_it = cl->life.let_go && !cl->life.over;
