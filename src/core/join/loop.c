@@ -172,7 +172,7 @@ evc__joins_cancel(evc_reactor *r, struct ev_loop *loop,
 				WORD_ROUND(sync_load(&c->word));
 			evc__copy(j->verdict.error.text,
 				  sizeof j->verdict.error.text,
-				  "the loop was destroyed");
+				  "the loop was detached or destroyed");
 			j->answered = true;
 		}
 		internal = j->internal;

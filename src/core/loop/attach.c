@@ -83,7 +83,7 @@ enlist_reactor(evc_reactor *r)
 
 	sync_lock(&c->lock);
 	if (r->loop == NULL)
-		why = "the loop was destroyed";
+		why = "the loop was detached or destroyed";
 	else if (!evc__notify_set_reserve(&c->stop.listeners[LISTENS_JOINS]))
 		why = "no memory for a listener";
 	else if (r->owner && !evc__loop_waker_start(r->waker))
@@ -112,7 +112,7 @@ enlist_or_free(evc_reactor *r, struct evc__loop_waker *lw, evc_reactor **ret)
 	if (!evc__loop_waker_join(lw, r)) {
 		st = evc__refuse(lw->lost ? -EVC_FAILED_PRECONDITION :
 					   -EVC_RESOURCE_EXHAUSTED,
-				 lw->lost ? "the loop was destroyed" :
+				 lw->lost ? "the loop was detached or destroyed" :
 					   "no memory for a reactor");
 		if (r->owner)
 			evc__loop_waker_free(lw);

@@ -148,7 +148,8 @@ evc__reactor_usable(const evc_reactor *r, const char *func)
 {
 	if (r->loop == NULL)
 		return evc__refuse(-EVC_FAILED_PRECONDITION,
-				   "%s: loop %s was destroyed", func, r->name);
+				   "%s: loop %s was detached or destroyed",
+				   func, r->name);
 	return 0;
 }
 

@@ -343,6 +343,7 @@ START_TEST(loopers_of_a_destroyed_loop_have_ended)
 	ck_assert_int_lt(evc_looper_trigger(r.c, l.id), 0);
 	REFUSED(EVC_FAILED_PRECONDITION, evc_member_resume(r.c, never.id));
 	REFUSED(EVC_FAILED_PRECONDITION, looper_try(&r, &fresh, 0, NULL));
+	HAS(evc_last_error(), " was detached or destroyed");
 	OK(evc_join(r.c, NULL, &v));
 	ck_assert_uint_eq(v.stop.kind, 0);
 	ck_assert_uint_eq(v.n_stragglers, 0);
