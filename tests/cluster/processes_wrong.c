@@ -151,6 +151,20 @@ answer_unread(int data)
 	send(data, result, sizeof(result) - 1, MSG_NOSIGNAL);
 }
 
+/* It prints numbers without end, more than the log takes. */
+static void
+print_numbers(void)
+{
+	unsigned i, n = 0;
+
+	for (;;) {
+		for (i = 0; i < 5; i++)
+			printf("%u\n", n++);
+		fflush(stdout);
+		t_sleep(0.005);
+	}
+}
+
 /* As one that is started, says it, and stays. */
 static int
 be_liar(const char *name)
@@ -168,6 +182,8 @@ be_liar(const char *name)
 		give_back(data);
 	if (strcmp(name, "unread") == 0)
 		answer_unread(data);
+	if (strcmp(name, "prints") == 0)
+		print_numbers();
 	for (i = 0; i < sizeof(lies) / sizeof(lies[0]); i++)
 		if (strcmp(name, lies[i].name) == 0)
 			if (send(lies[i].control ? control : data,
@@ -344,7 +360,7 @@ END_TEST
 
 #define PRINTED 5000
 
-static atomic_uint n_lines, n_left_out;
+static atomic_uint n_lines, n_left_out, n_left_out_lines;
 
 static void
 count_lines(int level, const char *line, const evc_reason *r, void *arg)
@@ -358,8 +374,10 @@ count_lines(int level, const char *line, const evc_reason *r, void *arg)
 		return;
 	if (level == EVC_LOG_INFO && last[end] == '\0')
 		atomic_fetch_add(&n_lines, 1);
-	else if (strcmp(last + end, " more lines were left out") == 0)
+	else if (strcmp(last + end, " more lines were left out") == 0) {
 		atomic_fetch_add(&n_left_out, n);
+		atomic_fetch_add(&n_left_out_lines, 1);
+	}
 }
 
 /* It prints without end, dies, and does so again. */
@@ -379,6 +397,29 @@ START_TEST(the_log_does_not_hear_all_that_a_worker_prints)
 	ck_assert_uint_ge(atomic_load(&n_lines), 100);
 	ck_assert_double_le(atomic_load(&n_lines),
 			    100 * (1 + (t_now() - began)));
+	evc_cluster_close(cl);
+	end_test(&b, c);
+}
+END_TEST
+
+/* Seconds go by: each of them has one line that counts the others. */
+START_TEST(the_log_counts_what_it_does_not_hear_once_a_second)
+{
+	const evc_config log = { .log = count_lines };
+	struct before b = begin_test();
+	double began = t_now();
+	evc_cluster *cl;
+	evc_coord *c;
+
+	OK(evc_new(NULL, &log, &c));
+	atomic_store(&n_lines, 0);
+	atomic_store(&n_left_out_lines, 0);
+	cl = open_with(c, "processes://1?arg=prints", NULL);
+	UNTIL(atomic_load(&n_lines) > 350);
+	ck_assert_double_ge(t_now() - began, 3);
+	ck_assert_uint_ge(atomic_load(&n_left_out_lines), 2);
+	ck_assert_double_le(atomic_load(&n_left_out_lines),
+			    1 + (t_now() - began));
 	evc_cluster_close(cl);
 	end_test(&b, c);
 }
@@ -640,6 +681,8 @@ main(int argc, char **argv)
 			    (int)(sizeof(programs) / sizeof(programs[0])));
 	tcase_add_test(tcase, the_log_hears_of_deaths_and_not_too_often);
 	tcase_add_test(tcase, the_log_does_not_hear_all_that_a_worker_prints);
+	tcase_add_test(tcase,
+		       the_log_counts_what_it_does_not_hear_once_a_second);
 	tcase_add_test(tcase, a_program_that_goes_is_tried_less_and_less_often);
 	tcase_add_test(tcase, a_function_goes_from_a_liar_to_others);
 	tcase_add_loop_test(tcase, a_function_goes_from_who_does_nothing, 0, 2);

@@ -56,8 +56,13 @@ is_too_much(struct process *w)
 		w->output.n_said++;
 		return false;
 	}
-	if (w->output.n_left_out++ == 0)
+	if (w->output.n_left_out++ == 0) {
+		/* After an expiry libev keeps no delay: the next start would
+		   fire at once. */
+		ev_timer_set(&w->output.rest, 1., 0.);
+		ev_now_update(w->p->ev);
 		ev_timer_start(w->p->ev, &w->output.rest);
+	}
 	return true;
 }
 
@@ -139,7 +144,7 @@ evc__process_output_open(struct process *w, int fd)
 	sync_fd_nonblock(fd);
 	ev_io_init(&w->output.io, on_output, fd, EV_READ);
 	w->output.io.data = w;
-	ev_timer_init(&w->output.rest, on_left_out_timer, 1., 0.);
+	ev_init(&w->output.rest, on_left_out_timer);
 	w->output.rest.data = w;
 	ev_io_start(w->p->ev, &w->output.io);
 }
