@@ -35,6 +35,12 @@ static const evc_function functions[] = { P_FUNCTIONS,
 #define FRAME(type, n, body) "\xe5\xc1\x02" type "\0\0\0" n body
 #define HELLO FRAME("\x07", "\x0a", "\0\0\0\x01" "\0\x03" "pid\0")
 
+/* The variable "v" is one more, and its value is asked for. */
+#define QUESTION \
+	FRAME("\x0c", "\x15", \
+	      "\x01" "\x3f\xf0\0\0\0\0\0\0" "\0\x01" "v\0" \
+	      "\0\0\0\0" "\0\0\0\0")
+
 struct lie {
 	const char *name; /* the argument */
 	const char *bytes;
@@ -151,6 +157,26 @@ answer_unread(int data)
 	send(data, result, sizeof(result) - 1, MSG_NOSIGNAL);
 }
 
+/* It reads no more behind a function, asks, and sends the result: no answer
+   can be written, and the result comes all the same. */
+static void
+answer_deaf(int data)
+{
+	unsigned char body[4096];
+	char last[] = QUESTION QUESTION
+		FRAME("\x0a", "\x21",
+		      "\0\0\0\0\0\0\0\0" "\0\0\0\0\0\0\0\0" "\0\0\0\0" "\0\0"
+		      "\0\0\0\0" "\0\0\0" "\0\0\0\0");
+
+	send(data, HELLO, sizeof(HELLO) - 1, MSG_NOSIGNAL);
+	while (next_frame(data, body, sizeof(body)) != 2)
+		;
+	memcpy(last + 2 * (sizeof(QUESTION) - 1) + 8, body, 8);
+	shutdown(data, SHUT_RD);
+	send(data, last, sizeof(last) - 1, MSG_NOSIGNAL);
+	_exit(7);
+}
+
 /* It prints numbers without end, more than the log takes. */
 static void
 print_numbers(void)
@@ -182,6 +208,8 @@ be_liar(const char *name)
 		give_back(data);
 	if (strcmp(name, "unread") == 0)
 		answer_unread(data);
+	if (strcmp(name, "deaf") == 0)
+		answer_deaf(data);
 	if (strcmp(name, "prints") == 0)
 		print_numbers();
 	for (i = 0; i < sizeof(lies) / sizeof(lies[0]); i++)
@@ -262,6 +290,30 @@ START_TEST(a_function_that_was_not_read_has_no_result)
 	HAS(info.text, "sent garbage: the result of a function that it does "
 		       "not have");
 	evc_remote_free(r);
+	evc_cluster_close(cl);
+	end_test(&b, c);
+}
+END_TEST
+
+/* The worker has died, and a write has failed before the result is read. */
+START_TEST(a_result_counts_although_no_word_can_be_written)
+{
+	const evc_cluster_config config = { .deaths = 1 };
+	struct before b = begin_test();
+	evc_coord *c = coord_of(NULL);
+	evc_cluster *cl = open_with(c, "processes://1?arg=deaf", &config);
+	evc_remote *r = schedule(cl, "pid");
+	evc_remote_info info;
+	evc_status st = evc_cluster_join(cl, T_LIMIT);
+	double n = 0;
+
+	OK(evc_remote_get(r, &info));
+	ck_assert_msg(st == 0, "%s", info.text);
+	ck_assert_uint_eq(info.attempts, 1);
+	OK(evc_variable_add(cl, "v", 0, &n));
+	ck_assert(n == 2);
+	evc_remote_free(r);
+	TEXT_SAYS(cl, 0, "exit status 7");
 	evc_cluster_close(cl);
 	end_test(&b, c);
 }
@@ -687,6 +739,7 @@ main(int argc, char **argv)
 	tcase_add_test(tcase, a_function_goes_from_a_liar_to_others);
 	tcase_add_loop_test(tcase, a_function_goes_from_who_does_nothing, 0, 2);
 	tcase_add_test(tcase, a_function_that_was_not_read_has_no_result);
+	tcase_add_test(tcase, a_result_counts_although_no_word_can_be_written);
 	tcase_add_test(tcase, a_table_with_mistakes);
 	tcase_add_test(tcase, addresses_that_are_refused);
 	tcase_add_test(tcase, no_worker_without_a_coordinator);

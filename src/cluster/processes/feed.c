@@ -18,7 +18,8 @@
 static bool
 may_be_fed(const struct process *w)
 {
-	return w->state == PROCESS_UP && !w->leaving && !w->data.ended;
+	return w->state == PROCESS_UP && !w->leaving && !w->data.ended &&
+	       !w->data.unheard;
 }
 
 static uint64_t

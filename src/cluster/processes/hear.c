@@ -299,11 +299,11 @@ has_to_wait(struct process *w, const struct frame *f, struct batch *b)
 {
 	if (f->type != FRAME_VARIABLE || w->state != PROCESS_UP)
 		return false;
-	if (!w->asks && w->data.sent < w->answered) {
+	if (!w->asks && process_owes_answer(w)) {
 		finish_batch(w, b);
 		evc__link_flush(&w->data);
 	}
-	return w->asks || w->data.sent < w->answered;
+	return w->asks || process_owes_answer(w);
 }
 
 size_t

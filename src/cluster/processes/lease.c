@@ -31,7 +31,8 @@ send_ping(struct process *w, uint64_t now)
 static bool
 is_closed(const struct process *w)
 {
-	return w->data.ended || w->control.ended;
+	return w->data.ended || w->data.unheard || w->control.ended ||
+	       w->control.unheard;
 }
 
 /* The worker completes nothing more, and should end. */

@@ -48,7 +48,7 @@ send_once(struct link *l)
 void
 evc__link_flush(struct link *l)
 {
-	while (outgoing_size(&l->out) > 0 && !l->ended) {
+	while (outgoing_size(&l->out) > 0 && !l->ended && !l->unheard) {
 		ssize_t n = send_once(l);
 
 		if (n >= 0) {
@@ -59,8 +59,12 @@ evc__link_flush(struct link *l)
 			watch_events(l, EV_READ | EV_WRITE);
 			return;
 		} else if (errno != EINTR)
-			end_link(l);
+			l->unheard = true;
 	}
+	/* Words of the worker may wait to be read all the same: results from
+	   before its death. */
+	if (l->unheard)
+		evc__outgoing_free(&l->out);
 	if (!l->ended)
 		watch_events(l, EV_READ);
 }

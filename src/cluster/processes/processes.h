@@ -53,6 +53,7 @@ struct link {
 	struct outgoing out;
 	uint64_t sent;    /* bytes written, in all */
 	bool ended;       /* the other end is closed: no byte comes or goes */
+	bool unheard;     /* a write has failed: no byte goes */
 };
 
 /* A function that a worker has taken. */
@@ -211,6 +212,13 @@ static inline bool
 process_has_sent(const struct process *w, const struct taken *t)
 {
 	return w->data.sent >= t->end;
+}
+
+/* An answer to a question is not yet written, and will be. */
+static inline bool
+process_owes_answer(const struct process *w)
+{
+	return w->data.sent < w->answered && !w->data.unheard;
 }
 
 /* Any byte is a sign of life. */
