@@ -5,6 +5,7 @@
  *
  * With an argument this program is a worker that lies.
  */
+#include "../support/old_kernel.h"
 #include "../support/processes_util.h"
 
 #include <limits.h>
@@ -605,6 +606,64 @@ START_TEST(a_table_with_mistakes)
 }
 END_TEST
 
+/* ---- calls that a filter refuses ---- */
+
+/* The call number nr has this errno value, or is 0 for 0; first: the first
+   argument, or -1 for all. */
+static void
+refuse_call(unsigned nr, int first, unsigned error)
+{
+	struct sock_filter filter[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, OLD_LOW(nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, nr, 0, 3),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, OLD_LOW(args[0])),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)first, 0, 1),
+		OLD_FAIL(error), OLD_PASS
+	};
+	struct sock_fprog prog = { sizeof(filter) / sizeof(filter[0]), filter };
+
+	if (first < 0)
+		filter[1].jt = 2;
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog) != 0)
+		_exit(95);
+}
+
+static const struct {
+	const char *name; /* the argument */
+	unsigned nr;
+	int first;
+	unsigned error;
+	const char *why;
+} refused[] = {
+	{ "no-death-signal", SYS_prctl, PR_SET_PDEATHSIG, EPERM,
+	  "the parent-death signal cannot be set: Operation not permitted" },
+	/* as behind unshare --pid --fork */
+	{ "no-parent", SYS_getppid, -1, 0, "is in another pid namespace" },
+};
+
+#define N_REFUSED (int)(sizeof(refused) / sizeof(refused[0]))
+
+START_TEST(a_worker_that_cannot_watch_its_coordinator)
+{
+	struct before b;
+	evc_cluster *cl;
+	char uri[64];
+	evc_coord *c;
+
+	if (!kernel_can_be_old())
+		T_SKIP("no seccomp filters are allowed here");
+	b = begin_test();
+	c = coord_of(NULL);
+	snprintf(uri, sizeof(uri), "processes://1?arg=%s", refused[_i].name);
+	cl = open_with(c, uri, NULL);
+	TEXT_SAYS(cl, 0, "could not be a worker (FAILED_PRECONDITION)");
+	HAS(worker_info(cl, 0).text, refused[_i].why);
+	evc_cluster_close(cl);
+	end_test(&b, c);
+}
+END_TEST
+
 /* ---- addresses ---- */
 
 START_TEST(addresses_that_are_refused)
@@ -707,6 +766,14 @@ main(int argc, char **argv)
 	char self[PATH_MAX] = "";
 	Suite *suite;
 	TCase *tcase;
+	int i;
+
+	for (i = 0; argc > 1 && i < N_REFUSED; i++)
+		if (strcmp(argv[1], refused[i].name) == 0) {
+			refuse_call(refused[i].nr, refused[i].first,
+				    refused[i].error);
+			argc = 1;
+		}
 
 	if (argc > 1 && strcmp(argv[1], "forgets") == 0)
 		return forget();
@@ -741,6 +808,8 @@ main(int argc, char **argv)
 	tcase_add_test(tcase, a_function_that_was_not_read_has_no_result);
 	tcase_add_test(tcase, a_result_counts_although_no_word_can_be_written);
 	tcase_add_test(tcase, a_table_with_mistakes);
+	tcase_add_loop_test(tcase, a_worker_that_cannot_watch_its_coordinator,
+			    0, N_REFUSED);
 	tcase_add_test(tcase, addresses_that_are_refused);
 	tcase_add_test(tcase, no_worker_without_a_coordinator);
 	tcase_add_test(tcase, worker_that_is_one_already);

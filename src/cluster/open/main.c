@@ -75,9 +75,9 @@ evc_worker_is(void)
 
 /* ---- the beginning ---- */
 
-/* 0; > 0: the coordinator is gone; < 0: refused. */
+/* The streams of *ret are in p. 0, or refused. */
 static evc_status
-take_streams(struct worker_process *p)
+take_streams(struct worker_process *p, struct start *ret)
 {
 	struct start s;
 
@@ -107,15 +107,34 @@ take_streams(struct worker_process *p)
 	sync_store(&is_worker, 1);
 	evc__fork_also(fork_reset);
 	unsetenv(WORKER_VARIABLE);
+	*ret = s;
+	return 0;
+}
+
+/* End with the coordinator.  0; > 0: the coordinator is gone; < 0: refused. */
+static evc_status
+tie_to_parent(pid_t coordinator)
+{
+	pid_t parent;
+
 	/* The request comes first: a parent that dies in between is not
 	   missed. */
-	if (sync_parent_death(SIGKILL) < 0 || getppid() != s.parent) {
-		evc_refuse(-EVC_UNAVAILABLE,
-			   "evc_worker_main: the coordinator is gone, or it "
-			   "has started a script that did not exec this");
-		return EVC_UNAVAILABLE;
-	}
-	return 0;
+	if (sync_parent_death(SIGKILL) < 0)
+		return evc_refuse(-EVC_FAILED_PRECONDITION,
+				  "evc_worker_main: the parent-death signal "
+				  "cannot be set: %s", strerror(errno));
+	parent = getppid();
+	if (parent == coordinator)
+		return 0;
+	/* The kernel has no number for a parent outside. */
+	if (parent == 0)
+		return evc_refuse(-EVC_FAILED_PRECONDITION,
+				  "evc_worker_main: this worker is in another "
+				  "pid namespace than its coordinator");
+	evc_refuse(-EVC_UNAVAILABLE,
+		   "evc_worker_main: the coordinator is gone, or it has "
+		   "started a script that did not exec this");
+	return EVC_UNAVAILABLE;
 }
 
 /* Tell the coordinator why this process is no worker.  Returns st. */
@@ -332,6 +351,7 @@ evc_worker_main(const evc_function *functions, unsigned n,
 	struct worker_process p = { .functions = functions,
 				    .n_functions = n,
 				    .max_frame = WELCOME_MOST };
+	struct start s = { 0 };
 	evc_status st;
 
 	if (opts != NULL && !RESERVED_IS_ZERO(opts->reserved_))
@@ -342,14 +362,16 @@ evc_worker_main(const evc_function *functions, unsigned n,
 		return evc__worker_node(functions, n, opts);
 	p.tid = evc__tid();
 	p.fork_generation = sync_load_relaxed(&evc__fork_generation);
-	st = take_streams(&p);
-	if (st > 0) {
+	st = take_streams(&p, &s);
+	if (st < 0)
+		return st;
+	st = tie_to_parent(s.parent);
+	if (st != 0) {
 		/* The coordinator may be there after all. */
 		report_failure(&p, st, evc_last_error());
 		evc__outgoing_free(&p.out);
-	}
-	if (st != 0)
 		return st;
+	}
 	sync_lock_init(&p.lock);
 	sync_lock_init(&p.additions.lock);
 	sync_store_sc(&p.heard, 1);
