@@ -96,7 +96,7 @@ evc__reap(int pidfd, pid_t pid, siginfo_t *ret)
 	return is == REAP_LOST && pidfd >= 0 ? ask_pidfd(pidfd, ret) : is;
 }
 
-void
+int
 evc__reap_signal(int pidfd, pid_t pid, int sig)
 {
 	siginfo_t info;
@@ -104,7 +104,9 @@ evc__reap_signal(int pidfd, pid_t pid, int sig)
 	/* A filter may refuse the pidfd's call. */
 	if (pidfd >= 0 &&
 	    (sync_pidfd_signal(pidfd, sig) == 0 || errno == ESRCH))
-		return;
-	if (evc__reap_look(pidfd, pid, &info) == REAP_RUNS)
-		(void)sync_pid_signal(pid, sig);
+		return 0;
+	if (evc__reap_look(pidfd, pid, &info) != REAP_RUNS ||
+	    sync_pid_signal(pid, sig) == 0 || errno == ESRCH)
+		return 0;
+	return errno;
 }

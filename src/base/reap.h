@@ -28,7 +28,7 @@ enum reap evc__reap_look(int pidfd, pid_t pid, siginfo_t *ret);
 enum reap evc__reap(int pidfd, pid_t pid, siginfo_t *ret);
 /* What wait(2) says of a child that has ended, as si_code and si_status. */
 void evc__reap_status(int status, siginfo_t *ret);
-/* Signal-safe. */
-void evc__reap_signal(int pidfd, pid_t pid, int sig);
+/* 0: sent, or the child has ended; or an errno value.  Signal-safe. */
+int evc__reap_signal(int pidfd, pid_t pid, int sig);
 
 #endif

@@ -27,9 +27,20 @@ fn_again(evc_exec *x, void *arg)
 					      "has called it before") != NULL);
 }
 
+/* Over its deadline: it stays for a while. */
+static evc_status
+fn_lingers(evc_exec *x, void *arg)
+{
+	(void)arg, (void)x;
+	t_sleep(1);
+	_exit(8);
+}
+
 static const evc_function functions[] = { P_FUNCTIONS,
 					  { .name = "again",
-					    .fn = fn_again } };
+					    .fn = fn_again },
+					  { .name = "lingers",
+					    .fn = fn_lingers } };
 
 /* ---- liars: they get the streams, and say something ---- */
 
@@ -664,6 +675,33 @@ START_TEST(a_worker_that_cannot_watch_its_coordinator)
 }
 END_TEST
 
+/* Last, because a filter stays. */
+START_TEST(a_worker_that_cannot_be_killed)
+{
+	const evc_schedule_opts late = { .deadline = 0.1 };
+	struct before b;
+	evc_cluster *cl;
+	evc_coord *c;
+
+	if (!kernel_can_be_old())
+		T_SKIP("no seccomp filters are allowed here");
+	b = begin_test();
+	c = coord_of(NULL);
+	refuse_call(SYS_kill, -1, EPERM);
+	refuse_call(SYS_pidfd_send_signal, -1, EPERM);
+	cl = open_with(c, "processes://1", NULL);
+	OK(evc_schedule(cl, "lingers", NULL, NULL, &late, NULL));
+	ck_assert_int_eq(evc_cluster_join(cl, T_LIMIT), EVC_DEADLINE_EXCEEDED);
+	TEXT_SAYS(cl, 0, "could not be killed (Operation not permitted): its "
+			 "function took longer than its deadline");
+	ck_assert_int_eq(n_said("was killed", NULL, NULL), 0);
+	UNTIL(IS_UP(cl, 0));
+	ck_assert_uint_eq(worker_info(cl, 0).lives, 2);
+	evc_cluster_close(cl);
+	end_test(&b, c);
+}
+END_TEST
+
 /* ---- addresses ---- */
 
 START_TEST(addresses_that_are_refused)
@@ -814,5 +852,6 @@ main(int argc, char **argv)
 	tcase_add_test(tcase, no_worker_without_a_coordinator);
 	tcase_add_test(tcase, worker_that_is_one_already);
 	tcase_add_test(tcase, without_descriptors);
+	tcase_add_test(tcase, a_worker_that_cannot_be_killed);
 	return run_suite(suite);
 }

@@ -46,6 +46,26 @@ evc__process_deadline_stop(struct process *w)
 
 /* ---- the end ---- */
 
+/* The kernel has refused the kill. told: `said` tells of a kill. */
+static void
+say_not_killed(char *said, size_t size, bool told, int error)
+{
+	static const char killed[] = "was killed";
+	const char *at = told ? strstr(said, killed) : NULL;
+	char before[2 * WHY_SIZE];
+	struct text t;
+
+	evc__copy(before, sizeof before, said);
+	t = evc__text_in(said, size);
+	if (at == NULL)
+		evc__text_fmt(&t, "%s; could not be killed: %s", before,
+			      strerror(error));
+	else
+		evc__text_fmt(&t, "%.*scould not be killed (%s)%s",
+			      (int)(at - said), before, strerror(error),
+			      before + (at - said) + sizeof killed - 1);
+}
+
 void
 evc__process_fence(struct process *w, const char *fmt, ...)
 {
@@ -53,6 +73,7 @@ evc__process_fence(struct process *w, const char *fmt, ...)
 	struct text t = evc__text_in(said, sizeof said);
 	struct processes *p = w->p;
 	bool was_up = w->state == PROCESS_UP;
+	int error;
 	char state;
 	va_list ap;
 
@@ -65,6 +86,10 @@ evc__process_fence(struct process *w, const char *fmt, ...)
 	va_end(ap);
 	/* A stopped process cannot say why it was silent. */
 	state = evc__proc_process_state(w->pid);
+	error = evc__reap_signal(w->pidfd, w->pid, SIGKILL);
+	if (error != 0)
+		say_not_killed(said, sizeof said,
+			       strstr(fmt, "was killed") != NULL, error);
 	if (state != '\0' && strchr("TtD", state) != NULL)
 		evc__text_fmt(&t, "; kernel: %c, %s", state,
 			      evc__proc_state(state));
@@ -73,7 +98,6 @@ evc__process_fence(struct process *w, const char *fmt, ...)
 	evc__text_fmt(&t, "%s (pid %d) %s", w->name, (int)w->pid, w->why);
 	if (was_up)
 		p->sink->fenced(p->core, w->index, why);
-	evc__reap_signal(w->pidfd, w->pid, SIGKILL);
 }
 
 void
