@@ -198,9 +198,9 @@ sync_join_(pthread_t t, void **ret, uint64_t ns)
 	(SEAM_FAILS("tid_signal") ? \
 		 -1 : \
 		 (int)syscall(SYS_tgkill, getpid(), (tid), (sig)))
-/* Only of one that was not joined. */
+/* Only of one that was not joined.  0 or an errno value. */
 #define sync_thread_signal(t, sig) \
-	((void)SEAM("thread_signal"), (void)pthread_kill((t), (sig)))
+	((void)SEAM("thread_signal"), pthread_kill((t), (sig)))
 
 /* A cleanup handler runs where the frames of functions stood that did not
    return: to the address sanitizer those are there still. */

@@ -127,6 +127,7 @@ copy_escalation(evc_coord *c, struct evc__facts *f)
 	f->n_kicks = c->wake.n_kicks;
 	f->n_unblocks = c->wake.n_unblocks;
 	f->kicks_lost = c->wake.kicks_lost;
+	f->kick_error = c->wake.kick_error;
 }
 
 static unsigned

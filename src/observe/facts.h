@@ -127,6 +127,7 @@ struct evc__facts {
 	double step[N_STEPS];   /* seconds since the stop; < 0: not reached */
 	unsigned n_kicks, n_unblocks;
 	const char *kicks_lost; /* why kicks wake nobody, or NULL */
+	int kick_error; /* of the last kick that was not sent; 0: none */
 	struct evc__extension *extensions;
 	unsigned n_extensions;
 	struct evc__seen *members;

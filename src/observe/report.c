@@ -133,7 +133,11 @@ add_escalation(const struct part *p)
 			evc__text_fmt(p->t, " (%u call%s)", f->n_unblocks,
 				      plural(f->n_unblocks));
 		else if (i == STEP_KICKS)
-			evc__text_fmt(p->t, " (%u)", f->n_kicks);
+			evc__text_fmt(p->t, f->kick_error != 0 ?
+						    " (%u; others could not be "
+						    "sent: %s)" :
+						    " (%u)",
+				      f->n_kicks, strerror(f->kick_error));
 	}
 	if (n > 0)
 		evc__text_fmt(p->t, "\n");

@@ -193,7 +193,7 @@ START_TEST(kicks_hold_up_the_join_of_their_thread)
 	int h;
 
 	OK(evc_thread_start(c, "kicked", leave_when_told, &leave, &o, NULL));
-	h = seam_hold("thread_signal", "kick_thread", 1);
+	h = seam_hold("thread_signal", "send_kick", 1);
 	OK(evc_request_stop(c, 0, "stop"));
 	HELD(h);
 	atomic_store(&leave, 1);
@@ -218,7 +218,7 @@ START_TEST(kicks_go_to_the_living_alone)
 
 	OK(evc_thread_start(c, "kicked", leave_when_told, &leave, &o, &id));
 	h = seam_hold("lock", "evc__wake_blocked", 1);
-	sent = seam_hold("thread_signal", "kick_thread", 1);
+	sent = seam_hold("thread_signal", "send_kick", 1);
 	OK(evc_request_stop(c, 0, "stop"));
 	HELD(h);
 	atomic_store(&leave, 1);

@@ -134,10 +134,23 @@ kicks_work(evc_coord *c)
 	return lost == NULL;
 }
 
+/* 0 or an errno value. */
+static int
+send_kick(const struct evc__waker *k)
+{
+	int signo = evc__kick_signo();
+
+	if (k->m == NULL || !(k->m->e.flags & EVC_NOT_JOINED))
+		return sync_thread_signal(k->m != NULL ? k->m->thread :
+							 k->thread, signo);
+	return sync_tid_signal(k->m->tid, signo) < 0 ? errno : 0;
+}
+
 static void
 kick_thread(struct evc__waker *k, uint32_t stop, uint64_t now)
 {
 	uint64_t until = busy_until(k, now);
+	int error;
 
 	if (until != 0) {
 		k->due = until;
@@ -148,13 +161,12 @@ kick_thread(struct evc__waker *k, uint32_t stop, uint64_t now)
 		return;
 	}
 	note_call(k, stop);
-	k->c->wake.n_kicks++;
-	k->c->wake.stats.kicks++;
-	if (k->m != NULL && (k->m->e.flags & EVC_NOT_JOINED))
-		(void)sync_tid_signal(k->m->tid, evc__kick_signo());
-	else
-		sync_thread_signal(k->m != NULL ? k->m->thread : k->thread,
-				   evc__kick_signo());
+	error = send_kick(k);
+	if (error == 0) {
+		k->c->wake.n_kicks++;
+		k->c->wake.stats.kicks++;
+	} else
+		k->c->wake.kick_error = error;
 	next_step(k, now);
 }
 

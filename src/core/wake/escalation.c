@@ -187,6 +187,7 @@ evc__escalation_forget(evc_coord *c)
 	memset(c->wake.step_ns, 0, sizeof c->wake.step_ns);
 	c->wake.n_kicks = c->wake.n_unblocks = 0;
 	c->wake.kicks_lost = NULL;
+	c->wake.kick_error = 0;
 	c->wake.last_mark = 0;
 	forget_extensions(c);
 }

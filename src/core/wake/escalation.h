@@ -101,6 +101,8 @@ struct evc__coord_wake {
 	unsigned n_kicks, n_unblocks; /* in the present stop */
 	const char *kicks_lost; /* why kicks wake no thread in the present stop;
 				   or NULL */
+	int kick_error;         /* of the last kick of the present stop that was
+				   not sent; 0: none */
 	struct list extensions; /* of the present stop */
 	uint64_t last_mark;  /* the latest mark of members that have left; see
 				escalation.c */

@@ -5,6 +5,7 @@
  * named, or runs in evc_call_detached; a thread in D state is named.  And the gap
  * between the look at the stop and the call.
  */
+#include "../../support/old_kernel.h"
 #include "../../support/rouse_util.h"
 
 #include <linux/futex.h>
@@ -263,6 +264,41 @@ START_TEST(a_thread_in_D_state_is_named)
 }
 END_TEST
 
+/* Last, because a filter stays. */
+START_TEST(a_kick_that_is_not_sent_is_not_counted)
+{
+	struct sock_filter filter[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, OLD_LOW(nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_tgkill, 0, 1),
+		OLD_FAIL(EPERM), OLD_PASS
+	};
+	struct sock_fprog prog = { sizeof(filter) / sizeof(filter[0]), filter };
+	evc_member_opts kick = { .flags = EVC_KICK };
+	struct sleeper s = { .call = call_read };
+	evc_join_opts brief = { .grace = 0.3 };
+	evc_verdict v;
+	evc_coord *c;
+
+	if (!kernel_can_be_old())
+		T_SKIP("no seccomp filters are allowed here");
+	OK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
+	OK(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog));
+	c = new_coord(NULL);
+	OK(pipe(s.fd));
+	OK(evc_thread_start(c, "reads", sleeper_live, &s, &kick, NULL));
+	UNTIL(atomic_load(&s.tid) != 0);
+	OK(evc_request_stop(c, 0, NULL));
+	ck_assert_int_eq(evc_join(c, &brief, &v), EVC_DEADLINE_EXCEEDED);
+	HAS(report_of(c), "(0; others could not be sent: "
+			  "Operation not permitted)");
+	ck_assert_int_eq(write(s.fd[1], "", 1), 1);
+	OK(evc_join(c, &generous, NULL));
+	OK(evc_free(c));
+	close(s.fd[0]);
+	close(s.fd[1]);
+}
+END_TEST
+
 /* ---- the gap ---- */
 
 struct gap {
@@ -357,4 +393,5 @@ API_MAIN("kick_not", a_condition_sleeps_through_kicks,
 	 a_call_without_a_way_out_is_named,
 	 the_same_inside_evc_call_is_left_behind, a_thread_in_D_state_is_named,
 	 a_kick_between_the_look_and_the_call_is_repeated,
-	 a_kick_that_was_lost_is_repeated)
+	 a_kick_that_was_lost_is_repeated,
+	 a_kick_that_is_not_sent_is_not_counted)
