@@ -9,6 +9,8 @@
 #include "../support/processes_util.h"
 
 #include <limits.h>
+#include <sched.h>
+#include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -750,6 +752,37 @@ START_TEST(addresses_that_are_refused)
 }
 END_TEST
 
+/* A program does not find its own file. */
+START_TEST(without_proc_an_open_is_refused)
+{
+	int status = -1;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		evc_cluster *cl = NULL;
+		evc_coord *c = NULL;
+
+		if (unshare(CLONE_NEWNS) < 0 ||
+		    mount("none", "/", "none", MS_REC | MS_PRIVATE, "") < 0 ||
+		    mount("none", "/proc", "tmpfs", 0, "") < 0)
+			_exit(77);
+		if (evc_new(NULL, NULL, &c) < 0 ||
+		    evc_cluster_open(c, "processes://1", NULL, &cl) !=
+			    -EVC_NOT_FOUND ||
+		    strstr(evc_last_error(),
+			   "the program /proc/self/exe cannot be executed: No "
+			   "such file") == NULL)
+			_exit(1);
+		_exit(evc_free(c) != 0);
+	}
+	ck_assert_int_gt(pid, 0);
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
+		T_SKIP("no mount namespace to be had");
+	ck_assert_int_eq(status, 0);
+}
+END_TEST
+
 START_TEST(no_worker_without_a_coordinator)
 {
 	ck_assert(!evc_worker_is());
@@ -849,6 +882,7 @@ main(int argc, char **argv)
 	tcase_add_loop_test(tcase, a_worker_that_cannot_watch_its_coordinator,
 			    0, N_REFUSED);
 	tcase_add_test(tcase, addresses_that_are_refused);
+	tcase_add_test(tcase, without_proc_an_open_is_refused);
 	tcase_add_test(tcase, no_worker_without_a_coordinator);
 	tcase_add_test(tcase, worker_that_is_one_already);
 	tcase_add_test(tcase, without_descriptors);

@@ -24,7 +24,7 @@ copy_of(const char *s)
 }
 
 /* The path of this program, or the link of the kernel if the file was
-   replaced. */
+   replaced, or is not there by this path, as after a chroot. */
 static char *
 own_path(void)
 {
@@ -34,7 +34,8 @@ own_path(void)
 
 	if (evc__proc_program(path, sizeof path)) {
 		n = strlen(path);
-		if (n <= tail || strcmp(path + n - tail, gone) != 0)
+		if ((n <= tail || strcmp(path + n - tail, gone) != 0) &&
+		    access(path, F_OK) == 0)
 			return copy_of(path);
 	}
 	return copy_of(OWN_LINK);
@@ -131,7 +132,8 @@ evc__processes_program(struct processes *p, const char *const *options)
 	p->argv = sync_alloc(n + 2, sizeof *p->argv);
 	if (p->path == NULL || p->argv == NULL)
 		return no_memory();
-	st = program != NULL ? check_program(p->path) : 0;
+	/* Without /proc a program cannot find its own file. */
+	st = check_program(p->path);
 	if (st < 0)
 		return st;
 	for (i = 0; i <= n; i++) {
