@@ -126,6 +126,8 @@ START_TEST(wrong_configs)
 		NO("lease", .lease = bad[i]);
 		NO("0.1 s at least", .lease = 0.099 / (double)(i + 1));
 		NO("0.01 s at least", .watchdog = 0.0099 / (double)(i + 1));
+		NO("0.001 s at least", .checkpoint_every =
+					       i > 0 ? 0.00099 : 1e-300);
 		NO("checkpoint_every", .checkpoint_every = bad[i]);
 		NO("retry", .retry.first = bad[i]);
 		NO("retry", .retry.most = bad[i]);

@@ -17,6 +17,7 @@
 #define LEASE 5.0
 #define LEASE_LEAST 0.1
 #define WATCHDOG_LEAST 0.01
+#define CHECKPOINT_EVERY_LEAST 0.001
 #define DEATHS 3
 #define MAX_FRAME ((size_t)64 << 20)
 #define MAX_FRAME_LEAST ((size_t)4 << 10)
@@ -72,6 +73,9 @@ check_config(const evc_cluster_config *k)
 		return refuse_config("a lease has 0.1 s at least");
 	if (k->watchdog > 0 && k->watchdog < WATCHDOG_LEAST)
 		return refuse_config("a watchdog has 0.01 s at least");
+	if (k->checkpoint_every > 0 &&
+	    k->checkpoint_every < CHECKPOINT_EVERY_LEAST)
+		return refuse_config("checkpoint_every has 0.001 s at least");
 	if (k->max_frame > 0 && k->max_frame < MAX_FRAME_LEAST)
 		return refuse_config("max_frame is 4,096 bytes at least");
 	if (!is_duration(k->grace) && k->grace != EVC_NO_GRACE)
