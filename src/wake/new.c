@@ -14,16 +14,20 @@ static evc_status
 make_logger(evc_coord *c)
 {
 	bool made;
+	int error;
 
 	if (c->log.fn == NULL)
 		return 0;
 	sync_lock(&c->lock);
+	errno = ENOMEM;
 	made = evc__ending_need(c, false);
+	error = errno;
 	sync_unlock(&c->lock);
 	if (made)
 		return 0;
 	return evc__refuse(-EVC_RESOURCE_EXHAUSTED,
-			   "evc_new: no memory or no thread for the log hook");
+			   "evc_new: no memory or no thread for the log hook: "
+			   "%s", strerror(error));
 }
 
 evc_status

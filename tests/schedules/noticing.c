@@ -228,6 +228,21 @@ START_TEST(helper_is_not_made_at_the_stop)
 }
 END_TEST
 
+/* Fails when the refusal does not name the error. */
+START_TEST(helper_that_cannot_be_made_refuses_with_the_error)
+{
+	const evc_config config = { .log = evc_log_stderr };
+	evc_coord *c = NULL;
+
+	seam_fail("thread_create", NULL, 1, EAGAIN);
+	ck_assert_int_eq(evc_new(NULL, &config, &c), -EVC_RESOURCE_EXHAUSTED);
+	HAS(evc_last_error(), "Resource temporarily unavailable");
+	seam_fail("thread_create", "evc__helper_lead", 1, EAGAIN);
+	ck_assert_int_eq(evc_new(NULL, &config, &c), -EVC_RESOURCE_EXHAUSTED);
+	HAS(evc_last_error(), "Resource temporarily unavailable");
+}
+END_TEST
+
 SCHEDULES_MAIN("noticing", noticing_an_end_rings_the_join,
 	       noticing_an_end_that_a_probe_has_seen_already,
 	       noticing_a_raw_exit_after_the_stop_by_a_probe,
@@ -235,4 +250,5 @@ SCHEDULES_MAIN("noticing", noticing_an_end_rings_the_join,
 	       noticing_an_end_before_there_is_a_pidfd,
 	       helper_loses_no_ring_before_it_sleeps,
 	       helper_is_rung_when_its_descriptors_are_made,
-	       helper_is_not_made_at_the_stop)
+	       helper_is_not_made_at_the_stop,
+	       helper_that_cannot_be_made_refuses_with_the_error)

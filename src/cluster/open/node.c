@@ -98,8 +98,9 @@ make_node(struct node *n)
 	n->ev = ev_loop_new(EVFLAG_AUTO);
 	if (n->ev == NULL)
 		return evc_refuse(-EVC_RESOURCE_EXHAUSTED,
-				  "evc_worker_main: no loop: no memory, or no "
-				  "descriptor");
+				  "evc_worker_main: no loop: no memory, no "
+				  "descriptor, or libev has no backend of "
+				  "LIBEV_FLAGS");
 	st = evc_new(n->ev, &config, &n->coord);
 	if (st < 0)
 		return st;

@@ -74,8 +74,10 @@ evc__helper_lead(struct evc__helper *h)
 	evc__spawn_begin(&s, 0, false);
 	e = sync_thread_create(&t->thread, &s.attr, evc__helper_main, t);
 	evc__spawn_end(&s);
-	if (e != 0)
+	if (e != 0) {
+		errno = e;
 		return false;
+	}
 	sync_store(&t->state, HELPER_RUNS);
 	mark_all(h);
 	/* The leader changes last, because the old leader goes on when no

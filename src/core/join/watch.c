@@ -295,11 +295,12 @@ start_thread(pthread_t *ret, void *(*fn)(void *),
 	return e;
 }
 
-/* Lock of the root held. */
+/* Lock of the root held.  NULL: errno says why. */
 static struct evc__watch_thread *
 make_watch(evc_coord *root)
 {
 	struct evc__watch_thread *watch = sync_alloc(1, sizeof *watch);
+	int e;
 
 	if (watch == NULL)
 		return NULL;
@@ -309,10 +310,12 @@ make_watch(evc_coord *root)
 		sync_free(watch);
 		return NULL;
 	}
-	if (start_thread(&watch->thread, watch_main, watch) == 0)
+	e = start_thread(&watch->thread, watch_main, watch);
+	if (e == 0)
 		return watch;
 	evc__unlisten(root, &watch->listener);
 	sync_free(watch);
+	errno = e;
 	return NULL;
 }
 
