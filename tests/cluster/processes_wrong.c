@@ -704,6 +704,36 @@ START_TEST(a_worker_that_cannot_be_killed)
 }
 END_TEST
 
+/* Last, because a filter stays; the calls of a start from its end on. */
+static const struct {
+	unsigned nr;
+	const char *why;
+} starts[] = {
+	{ SYS_setpgid, "setpgid or the exec of /" },
+	{ SYS_pipe2, "could not be started: pipe2: Operation not permitted" },
+	{ SYS_socketpair,
+	  "could not be started: socketpair: Operation not permitted" },
+};
+
+START_TEST(a_start_whose_call_is_refused_names_it)
+{
+	struct before b;
+	evc_cluster *cl;
+	evc_coord *c;
+
+	if (!kernel_can_be_old())
+		T_SKIP("no seccomp filters are allowed here");
+	b = begin_test();
+	c = coord_of(NULL);
+	refuse_call(starts[_i].nr, -1, EPERM);
+	cl = open_with(c, "processes://1", NULL);
+	TEXT_SAYS(cl, 0, starts[_i].why);
+	HAS(worker_info(cl, 0).text, ": Operation not permitted");
+	evc_cluster_close(cl);
+	end_test(&b, c);
+}
+END_TEST
+
 /* ---- addresses ---- */
 
 START_TEST(addresses_that_are_refused)
@@ -887,5 +917,7 @@ main(int argc, char **argv)
 	tcase_add_test(tcase, worker_that_is_one_already);
 	tcase_add_test(tcase, without_descriptors);
 	tcase_add_test(tcase, a_worker_that_cannot_be_killed);
+	tcase_add_loop_test(tcase, a_start_whose_call_is_refused_names_it, 0,
+			    (int)(sizeof(starts) / sizeof(starts[0])));
 	return run_suite(suite);
 }

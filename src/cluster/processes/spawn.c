@@ -72,19 +72,21 @@ close_ends(struct ends *e, bool ours)
 	}
 }
 
-/* 0 or an errno value; open descriptors are in *e. */
+/* 0 or an errno value, and the call; open descriptors are in *e. */
 static int
-open_ends(struct ends *e)
+open_ends(struct ends *e, const char **ret_step)
 {
 	int *pair[3] = { e->data, e->control, e->output };
 	unsigned i;
 
 	*e = (struct ends){ { -1, -1 }, { -1, -1 }, { -1, -1 } };
-	for (i = 0; i < 3; i++)
+	for (i = 0; i < 3; i++) {
+		*ret_step = i < 2 ? "socketpair" : "pipe2";
 		if ((i < 2 ? sync_socketpair(pair[i]) : sync_pipe(pair[i])) <
 			    0 ||
 		    !both_above(pair[i]))
 			return errno;
+	}
 	return 0;
 }
 
@@ -223,17 +225,21 @@ welcome_process(struct process *w, struct ends *e)
 	evc__link_flush(&w->data);
 }
 
-/* 0 or an errno value. */
+/* 0 or an errno value. *ret_step: the call before the start of the program
+   that has failed, or NULL. */
 static int
-start_process(struct process *w)
+start_process(struct process *w, const char **ret_step)
 {
 	struct ends e;
 	struct plan plan;
-	int error = open_ends(&e);
+	int error = open_ends(&e, ret_step);
 
-	if (error == 0)
-		error = make_plan(&plan, &e);
 	if (error == 0) {
+		*ret_step = "posix_spawnattr_init";
+		error = make_plan(&plan, &e);
+	}
+	if (error == 0) {
+		*ret_step = NULL;
 		error = spawn_process(w, &plan);
 		drop_plan(&plan);
 	}
@@ -263,21 +269,30 @@ try_start(struct process *w)
 	struct processes *p = w->p;
 	char why[DEATH_SIZE];
 	struct text t = evc__text_in(why, sizeof why);
-	int error = start_process(w);
+	const char *step;
+	int error = start_process(w, &step);
 
 	/* The program may have been deleted since the open. */
 	if (error == ENOENT && evc__processes_own_again(p))
-		error = start_process(w);
+		error = start_process(w, &step);
 	if (error == 0)
 		return;
 	w->was_up = w->of_use = false;
 	evc__process_again(w);
 	/* The worker's standard input, opened first. */
-	evc__text_fmt(&t, "%s could not be started: %s: %s", w->name,
-		      error == ENOENT && access("/dev/null", R_OK) < 0 ?
-			      "/dev/null" :
-			      p->path,
-		      strerror(error));
+	if (step == NULL && error == ENOENT && access("/dev/null", R_OK) < 0)
+		step = "/dev/null";
+	evc__text_fmt(&t, "%s could not be started: ", w->name);
+	/* posix_spawn does not say which of its calls a filter has refused. */
+	if (step == NULL)
+		evc__text_fmt(&t, "%s%s",
+			      error == EPERM || error == ENOSYS ?
+				      "setpgid or the exec of " :
+				      "",
+			      p->path);
+	else
+		evc__text_add(&t, step);
+	evc__text_fmt(&t, ": %s", strerror(error));
 	p->sink->gone(p->core, w->index, why, EVC_ENGINE_DIED);
 }
 
