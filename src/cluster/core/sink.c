@@ -351,8 +351,8 @@ note_overdue(void *core, unsigned worker, uint64_t n)
 	if (r != NULL) {
 		struct text t = evc__text_in(text, sizeof text);
 
-		evc__text_fmt(&t, "over its deadline of %g s on %s, which is"
-				  " fenced",
+		evc__text_fmt(&t, "over its deadline of %g s on %s, which was"
+				  " killed",
 			      r->more != NULL ? r->more->deadline : 0, w->name);
 		remove_running(w, r, now);
 		cl->watchdog.moved_ns = now;
