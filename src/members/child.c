@@ -11,7 +11,6 @@
 
 #include <string.h>
 
-#include "base/deadline.h"
 #include "base/libc.h"
 #include "base/reap.h"
 #include "base/text.h"
@@ -20,9 +19,10 @@
 
 #define NOT_IN UINT64_MAX
 
-/* 50 ms, with the lock held: requests need none. */
-#define STOP_LOOKS 50
-#define STOP_LOOK_NS UINT64_C(1000000)
+/* For so long an end waits for the stop of the same signal, and a lost status for
+   the default loop that has reaped the child. */
+#define STOP_NS UINT64_C(50000000)
+#define TOLD_NS UINT64_C(400000000)
 
 struct child {
 	struct evc__runner r; /* first */
@@ -35,6 +35,9 @@ struct child {
 	_Atomic uint64_t term_ns;
 	/* lock */
 	bool killed; /* by the library, at the end of the grace */
+	enum reap end; /* REAP_RUNS: it was not reaped */
+	siginfo_t info; /* of REAP_ENDED */
+	uint64_t reaped_ns;
 	uint64_t looked_ns;  /* last check of the child's grace; 0: none yet */
 	uint64_t put_off_ns; /* later end of the child's grace; 0: unchanged */
 };
@@ -129,15 +132,21 @@ is_obedient(const siginfo_t *i)
 	return signo == SIGTERM || signo == SIGINT;
 }
 
-/* A signal to the whole group, as of a terminal, ends the child perhaps before
-   this process has made a stop of it. */
-static void
-await_stop(const struct child *ch)
+/* The child was reaped: what its end means is known a moment later.  The default
+   loop may have to tell the status.  A signal to the whole group, as of a
+   terminal, ends the child perhaps before this process has made a stop of it. */
+static bool
+is_in_doubt(struct child *ch)
 {
-	int i;
+	uint64_t age = sync_mono() - ch->reaped_ns;
 
-	for (i = 0; i < STOP_LOOKS && !stop_has_begun(ch); i++)
-		evc__nap(STOP_LOOK_NS);
+	if (ch->end == REAP_LOST)
+		ch->end = evc__reaped_told(&ch->reaped, &ch->info) ?
+				  REAP_ENDED : REAP_LOST;
+	if (ch->end == REAP_LOST)
+		return age < TOLD_NS && evc__reaped_may_be_told();
+	return age < STOP_NS && is_obedient(&ch->info) &&
+	       !(ch->r.m.e.flags & EVC_MAY_FAIL) && !stop_has_begun(ch);
 }
 
 static evc_status
@@ -192,21 +201,18 @@ conclude_child(struct child *ch, enum reap s, const siginfo_t *i)
 	ch->r.ended = ch->r.over = true;
 }
 
-/* Reap the child if it has ended.  true: reaped, and so joined.  wait: a stop may
-   come this moment, on another thread. */
+/* Reap the child if it has ended.  true: reaped, and so joined. */
 static bool
-reap_child(struct child *ch, bool wait)
+reap_child(struct child *ch)
 {
-	siginfo_t info;
-	enum reap s = evc__reap(ch->r.m.pidfd, ch->pid, &info);
-
-	if (s == REAP_LOST && evc__reaped_told(&ch->reaped, true, &info))
-		s = REAP_ENDED;
-	if (wait && s == REAP_ENDED && is_obedient(&info))
-		await_stop(ch);
-	if (s != REAP_RUNS)
-		conclude_child(ch, s, &info);
-	return s != REAP_RUNS;
+	if (ch->end == REAP_RUNS) {
+		ch->end = evc__reap(ch->r.m.pidfd, ch->pid, &ch->info);
+		ch->reaped_ns = sync_mono();
+	}
+	if (ch->end == REAP_RUNS || is_in_doubt(ch))
+		return false;
+	conclude_child(ch, ch->end, &ch->info);
+	return true;
 }
 
 static void
@@ -214,9 +220,9 @@ child_vanished(struct evc__member *m)
 {
 	struct child *ch = LIST_OF(m, struct child, r.m);
 
-	if (reap_child(ch, true))
+	if (reap_child(ch))
 		evc__runner_settle(&ch->r);
-	else {
+	else if (ch->end == REAP_RUNS) {
 		/* A debugger still holds the child. */
 		evc__unlisten(m->c, &ch->listener);
 		evc__helper_unwatch(m->c, m);
@@ -295,7 +301,7 @@ attend_child(struct evc__runner *r, bool probe)
 	}
 	if (own_grace_over(ch))
 		kill_child(r);
-	return (probe || r->ended) && reap_child(ch, false);
+	return (probe || r->ended) && reap_child(ch);
 }
 
 static bool
@@ -338,7 +344,7 @@ enter_child(evc_coord *c, struct child *ch, const evc_member_opts *o)
 	m->pidfd = sync_pidfd_process(ch->pid);
 	/* The question goes by the pidfd, for a pid may be used again. */
 	if (evc__reap_look(m->pidfd, ch->pid, &info) == REAP_LOST &&
-	    !evc__reaped_told(&ch->reaped, false, &info))
+	    !evc__reaped_told(&ch->reaped, &info))
 		return evc__refuse(-EVC_NOT_FOUND,
 				   "%s: %d is no child of this process", func,
 				   (int)ch->pid);

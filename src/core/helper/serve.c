@@ -20,7 +20,10 @@
 #include "core/helper/job.h"
 #include "core/helper/threads.h"
 
+#include "base/deadline.h"
 #include "base/self.h"
+
+#define AGAIN_NS UINT64_C(1000000) /* pause before the next look at a member */
 
 /* The helper that the calling thread belongs to; NULL: none. */
 static __thread struct evc__helper *self_helper;
@@ -212,13 +215,13 @@ serve_all(struct evc__helper *h, uint32_t number)
 /* A pidfd is readable: its thread or process has ended.  The event may be out
    of date, when the member has left the set meanwhile.  Then the place is
    empty, or has a new member, with a pidfd that is not readable while its
-   thread or process runs. */
-static void
+   thread or process runs.  true: the member is looked at again after a moment. */
+static bool
 serve_pidfd(struct evc__helper *h, _Atomic(void *) *place)
 {
 	struct evc__member *m;
 	evc_coord *c;
-	bool still_watched;
+	bool still_watched, again = false;
 
 	sync_lock(&h->tree->lock);
 	m = sync_load(place);
@@ -227,18 +230,21 @@ serve_pidfd(struct evc__helper *h, _Atomic(void *) *place)
 		c = NULL;
 	sync_unlock(&h->tree->lock);
 	if (c == NULL)
-		return;
+		return false;
 	/* A watch can end only under the lock of its coordinator. */
 	sync_lock(&c->lock);
 	sync_lock(&h->tree->lock);
 	still_watched = sync_load(place) == m && m->c == c;
 	sync_unlock(&h->tree->lock);
-	if (still_watched && sync_fd_readable(m->pidfd))
+	if (still_watched && sync_fd_readable(m->pidfd)) {
 		m->ops->vanished(m);
+		again = sync_load(place) == m;
+	}
 	sync_unlock(&c->lock);
 	c->tree->upper->run_later(c);
 	end_in_child(h);
 	leave_coord(c);
+	return again;
 }
 
 /* Call the log hooks for lines that other threads have put into the queue. */
@@ -261,6 +267,7 @@ sleep_once(struct evc__helper *h, uint32_t seq, uint64_t ns)
 {
 	struct epoll_event ev[16];
 	int epoll = sync_load_sc(&h->epoll), n, i;
+	bool again = false;
 
 	if (epoll < 0) {
 		sync_futex_wait(&h->seq, seq, ns);
@@ -271,7 +278,9 @@ sleep_once(struct evc__helper *h, uint32_t seq, uint64_t ns)
 		if (ev[i].data.ptr == NULL)
 			sync_fd_drain(sync_load(&h->event));
 		else
-			serve_pidfd(h, ev[i].data.ptr);
+			again |= serve_pidfd(h, ev[i].data.ptr);
+	if (again)
+		evc__nap(AGAIN_NS);
 }
 
 void *

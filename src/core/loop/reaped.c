@@ -7,16 +7,9 @@
 #include "core/core.h"
 #include "core/loop/reaped.h"
 
-#include "base/deadline.h"
-
-/* The first pause between two looks; each pause doubles the time: 0.2 s in all,
-   for a loop that waits for a processor. */
-#define LOOK_NS 50000
-#define LOOKS 12
-
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct list expected = { &expected, &expected }; /* lock */
-/* atomic: the threads of default loops -> threads that wait for these */
+/* atomic: the threads of default loops -> any thread */
 static _Atomic uint32_t n_loops;
 
 void
@@ -39,8 +32,8 @@ evc__reaped_forget(struct evc__reaped *e)
 	sync_unlock(&lock);
 }
 
-static bool
-look(struct evc__reaped *e, siginfo_t *ret)
+bool
+evc__reaped_told(struct evc__reaped *e, siginfo_t *ret)
 {
 	bool told;
 
@@ -53,16 +46,9 @@ look(struct evc__reaped *e, siginfo_t *ret)
 }
 
 bool
-evc__reaped_told(struct evc__reaped *e, bool wait, siginfo_t *ret)
+evc__reaped_may_be_told(void)
 {
-	bool told = look(e, ret);
-	int i;
-
-	for (i = 0; wait && !told && i < LOOKS && sync_load(&n_loops) > 0; i++) {
-		evc__nap((uint64_t)LOOK_NS << i);
-		told = look(e, ret);
-	}
-	return told;
+	return sync_load(&n_loops) > 0;
 }
 
 /* ---- the watchers ---- */
@@ -100,7 +86,7 @@ evc__reaped_note(const ev_child *w)
 	sync_lock(&lock);
 	LIST_EACH(n, tmp, &expected) {
 		e = LIST_OF(n, struct evc__reaped, node);
-		if (e->pid != w->rpid)
+		if (e->pid != w->rpid || e->told)
 			continue;
 		e->status = w->rstatus;
 		e->told = true;

@@ -28,9 +28,11 @@ struct evc__reaped {
 void evc__reaped_expect(struct evc__reaped *e, pid_t pid);
 /* Any thread; a second call does nothing. */
 void evc__reaped_forget(struct evc__reaped *e);
-/* Any thread: has a default loop reaped the child?  Then *ret is the child's end.
-   wait: a loop may have reaped the child this moment, and tells soon. */
-bool evc__reaped_told(struct evc__reaped *e, bool wait, siginfo_t *ret);
+/* Any thread: has a default loop reaped the child?  Then *ret is the child's end. */
+bool evc__reaped_told(struct evc__reaped *e, siginfo_t *ret);
+/* Any thread: is there a default loop, which may have reaped a child and tells
+   soon? */
+bool evc__reaped_may_be_told(void);
 
 /* Loop thread: a watcher of the loop, which may be any loop, and its end. */
 void evc__reaped_watch(ev_child *w, struct ev_loop *loop,

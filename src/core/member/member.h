@@ -108,7 +108,8 @@ struct evc__member_ops {
 	/* No lock; the caller has claimed m.  Joins the thread of m, and blocks
 	   for ns at most.  true: m is joined. */
 	bool (*reap)(struct evc__member *m, uint64_t ns);
-	/* Lock held: m's pidfd became readable; ends the watch. */
+	/* Lock held: m's pidfd became readable; ends the watch, or is called
+	   again after a moment. */
 	void (*vanished)(struct evc__member *m);
 	/* Lock held: m is about to be freed. */
 	void (*release)(struct evc__member *m);
