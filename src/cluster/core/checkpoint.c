@@ -84,12 +84,16 @@ save_file(evc_cluster *cl, const char *path, bool if_changed)
 
 	sync_lock(&v->saving);
 	changes = v->saved;
+	sync_lock(&cl->q.lock);
 	file = cl->checkpoint.seen;
+	sync_unlock(&cl->q.lock);
 	st = evc__checkpoint_write(cl, path, if_changed, &changes, &file);
 	if (checkpoint_is(cl, path)) {
 		if (st == 0) {
 			v->saved = changes;
+			sync_lock(&cl->q.lock);
 			cl->checkpoint.seen = file;
+			sync_unlock(&cl->q.lock);
 		}
 		note_save(cl, st);
 	}

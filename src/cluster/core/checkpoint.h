@@ -44,8 +44,7 @@ struct checkpoint {
 	/* creation: the question that gives the variables of the file to the
 	   engine; NULL: none, or it was asked */
 	struct first_question *question;
-	/* the file of the last read or save: the open, the thread or the loop of
-	   that question, and later variables.saving */
+	/* lock: the file of the last read or save */
 	struct snapshot_file seen;
 };
 

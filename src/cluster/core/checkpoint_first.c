@@ -123,12 +123,15 @@ evc__checkpoint_garbage(const char *path)
 static evc_status
 read_list(evc_cluster *cl, struct variable_list *ret)
 {
+	/* Before the read: a later save is another file in any case. */
+	struct snapshot_file file = evc__snapshot_file(cl->config.checkpoint);
 	evc_value packed;
 	evc_status st;
 
 	*ret = (struct variable_list){ .n = 0 };
-	/* Before the read: a later save is another file in any case. */
-	cl->checkpoint.seen = evc__snapshot_file(cl->config.checkpoint);
+	sync_lock(&cl->q.lock);
+	cl->checkpoint.seen = file;
+	sync_unlock(&cl->q.lock);
 	st = evc__snapshot_read(cl->config.checkpoint, &packed);
 	if (st == 0 && (st = evc__variables_read(&packed, ret)) ==
 			       -EVC_INVALID_ARGUMENT)
@@ -174,13 +177,14 @@ first_begins(evc_engine_question *q)
 	const evc_member_opts o = { .flags = EVC_AFTER_STOP | EVC_BACKGROUND };
 	struct first_question *f = q->arg;
 	evc_cluster *cl = f->cl;
-	struct snapshot_file now;
+	struct snapshot_file now, seen;
 	evc_status st;
 	bool reads;
 
 	sync_lock(&cl->q.lock);
 	reads = f->reads;
 	st = f->status;
+	seen = cl->checkpoint.seen;
 	sync_unlock(&cl->q.lock);
 	if (reads)
 		return EVC_ENGINE_LATER;
@@ -194,7 +198,7 @@ first_begins(evc_engine_question *q)
 	f->absent = !now.is;
 	if (f->absent)
 		return evc_refuse(-EVC_NOT_FOUND, "there is no checkpoint");
-	if (snapshot_file_is(&now, &cl->checkpoint.seen))
+	if (snapshot_file_is(&now, &seen))
 		return 0;
 	sync_lock(&cl->q.lock);
 	f->reads = true;

@@ -77,10 +77,16 @@ write_kept(struct save *s, const char *path)
 	struct pile all = { .n = 0 };
 	evc_value *parts = NULL;
 	size_t n;
+	bool is_ours = checkpoint_is(s->cl, path);
+	bool early = is_ours && check_first(s->cl) < 0;
 	evc_status st = evc__kept_all(s->cl, &all, &s->state);
 
-	if (st == 0 && checkpoint_is(s->cl, path))
+	if (st == 0 && is_ours)
 		st = check_first(s->cl);
+	/* The state may be that before the load, which is over now. */
+	s->again = st == 0 && early;
+	if (s->again)
+		st = evc_refuse(-EVC_UNAVAILABLE, "it was just restored");
 	if (st == 0)
 		st = evc__pile_parts(&all, s->state.finished, &parts, &n);
 	if (st == 0)

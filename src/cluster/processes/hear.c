@@ -187,7 +187,9 @@ reply_to(struct process *w, struct frame_reply *reply)
 
 	if (reply->status > 0)
 		reply->status = -reply->status;
-	if (evc__frame_put_reply(out, most, reply) < 0) {
+	if (w->data.unheard)
+		; /* The worker reads nothing more. */
+	else if (evc__frame_put_reply(out, most, reply) < 0) {
 		struct frame_reply no = { .status = -EVC_RESOURCE_EXHAUSTED,
 					  .text = evc_last_error() };
 

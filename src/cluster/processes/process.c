@@ -48,29 +48,25 @@ evc__process_deadline_stop(struct process *w)
 
 /* The kernel has refused the kill. told: `said` tells of a kill. */
 static void
-say_not_killed(char *said, size_t size, bool told, int error)
+add_not_killed(struct text *t, const char *said, bool told, int error)
 {
 	static const char killed[] = "was killed";
 	const char *at = told ? strstr(said, killed) : NULL;
-	char before[2 * WHY_SIZE];
-	struct text t;
 
-	evc__copy(before, sizeof before, said);
-	t = evc__text_in(said, size);
 	if (at == NULL)
-		evc__text_fmt(&t, "%s; could not be killed: %s", before,
+		evc__text_fmt(t, "%s; could not be killed: %s", said,
 			      strerror(error));
 	else
-		evc__text_fmt(&t, "%.*scould not be killed (%s)%s",
-			      (int)(at - said), before, strerror(error),
-			      before + (at - said) + sizeof killed - 1);
+		evc__text_fmt(t, "%.*scould not be killed (%s)%s",
+			      (int)(at - said), said, strerror(error),
+			      at + sizeof killed - 1);
 }
 
 void
 evc__process_fence(struct process *w, const char *fmt, ...)
 {
-	char said[2 * WHY_SIZE], why[sizeof w->why + 80];
-	struct text t = evc__text_in(said, sizeof said);
+	char plan[2 * WHY_SIZE], said[2 * WHY_SIZE], why[sizeof w->why + 80];
+	struct text t = evc__text_in(plan, sizeof plan);
 	struct processes *p = w->p;
 	bool was_up = w->state == PROCESS_UP;
 	int error;
@@ -87,9 +83,12 @@ evc__process_fence(struct process *w, const char *fmt, ...)
 	/* A stopped process cannot say why it was silent. */
 	state = evc__proc_process_state(w->pid);
 	error = evc__reap_signal(w->pidfd, w->pid, SIGKILL);
-	if (error != 0)
-		say_not_killed(said, sizeof said,
-			       strstr(fmt, "was killed") != NULL, error);
+	t = evc__text_in(said, sizeof said);
+	if (error == 0)
+		evc__text_add(&t, plan);
+	else
+		add_not_killed(&t, plan, strstr(fmt, "was killed") != NULL,
+			       error);
 	if (state != '\0' && strchr("TtD", state) != NULL)
 		evc__text_fmt(&t, "; kernel: %c, %s", state,
 			      evc__proc_state(state));

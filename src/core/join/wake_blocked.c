@@ -165,7 +165,7 @@ kick_thread(struct evc__waker *k, uint32_t stop, uint64_t now)
 	if (error == 0) {
 		k->c->wake.n_kicks++;
 		k->c->wake.stats.kicks++;
-	} else
+	} else if (error != ESRCH) /* The thread may have ended just now. */
 		k->c->wake.kick_error = error;
 	next_step(k, now);
 }

@@ -269,7 +269,8 @@ START_TEST(a_kick_that_is_not_sent_is_not_counted)
 {
 	struct sock_filter filter[] = {
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, OLD_LOW(nr)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_tgkill, 0, 1),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_tgkill, 1, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_tkill, 0, 1),
 		OLD_FAIL(EPERM), OLD_PASS
 	};
 	struct sock_fprog prog = { sizeof(filter) / sizeof(filter[0]), filter };
