@@ -25,11 +25,12 @@ evc__reaped_expect(struct evc__reaped *e, pid_t pid)
 void
 evc__reaped_forget(struct evc__reaped *e)
 {
-	if (e->node.next == NULL || evc__forked_since(e->fork_generation))
+	if (e->pid == 0 || evc__forked_since(e->fork_generation))
 		return;
 	sync_lock(&lock);
 	list_remove(&e->node);
 	sync_unlock(&lock);
+	e->pid = 0;
 }
 
 bool

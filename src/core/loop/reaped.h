@@ -17,7 +17,7 @@
 struct evc__reaped {
 	/* set by evc__reaped_expect */
 	struct list node;
-	pid_t pid;
+	pid_t pid; /* 0: not expected */
 	unsigned fork_generation;
 	/* the lock of reaped.c */
 	bool told;
@@ -26,7 +26,7 @@ struct evc__reaped {
 
 /* Any thread: e is told of the end of the child from now on. */
 void evc__reaped_expect(struct evc__reaped *e, pid_t pid);
-/* Any thread; a second call does nothing. */
+/* Any thread; a second call, and one before evc__reaped_expect, does nothing. */
 void evc__reaped_forget(struct evc__reaped *e);
 /* Any thread: has a default loop reaped the child?  Then *ret is the child's end. */
 bool evc__reaped_told(struct evc__reaped *e, siginfo_t *ret);
