@@ -83,8 +83,9 @@ terminate_at_stop(struct evc__listener *l)
 
 /* "was killed by SIGSEGV" */
 static void
-add_status(struct text *t, const struct child *ch, const siginfo_t *i)
+add_status(struct text *t, const struct child *ch)
 {
+	const siginfo_t *i = &ch->info;
 	const char *name = evc__signal_name(i->si_status);
 
 	if (i->si_code == CLD_EXITED) {
@@ -124,8 +125,9 @@ stop_has_begun(const struct child *ch)
 /* The child, or the shell around it, has obeyed.  SIGINT: a terminal sends this
    signal to the children, too. */
 static bool
-is_obedient(const siginfo_t *i)
+is_obedient(const struct child *ch)
 {
+	const siginfo_t *i = &ch->info;
 	int signo = i->si_code == CLD_EXITED ? i->si_status - 128 :
 					       i->si_status;
 
@@ -136,29 +138,28 @@ is_obedient(const siginfo_t *i)
    loop may have to tell the status.  A signal to the whole group, as of a
    terminal, ends the child perhaps before this process has made a stop of it. */
 static bool
-is_in_doubt(struct child *ch)
+is_in_doubt(const struct child *ch)
 {
 	uint64_t age = sync_mono() - ch->reaped_ns;
 
 	if (ch->end == REAP_LOST)
-		ch->end = evc__reaped_told(&ch->reaped, &ch->info) ?
-				  REAP_ENDED : REAP_LOST;
-	if (ch->end == REAP_LOST)
 		return age < TOLD_NS && evc__reaped_may_be_told();
-	return age < STOP_NS && is_obedient(&ch->info) &&
+	return age < STOP_NS && is_obedient(ch) &&
 	       !(ch->r.m.e.flags & EVC_MAY_FAIL) && !stop_has_begun(ch);
 }
 
 static evc_status
-status_of_end(const struct child *ch, enum reap s, const siginfo_t *i)
+status_of_end(const struct child *ch)
 {
-	if (s == REAP_LOST && ch->killed)
+	const siginfo_t *i = &ch->info;
+
+	if (ch->end == REAP_LOST && ch->killed)
 		return EVC_DEADLINE_EXCEEDED;
-	if (s == REAP_LOST)
+	if (ch->end == REAP_LOST)
 		return stop_has_begun(ch) ? 0 : EVC_UNKNOWN;
 	if (i->si_code == CLD_EXITED && i->si_status == 0)
 		return 0;
-	if (stop_has_begun(ch) && is_obedient(i))
+	if (stop_has_begun(ch) && is_obedient(ch))
 		return 0;
 	if (ch->killed && i->si_code != CLD_EXITED && i->si_status == SIGKILL)
 		return EVC_DEADLINE_EXCEEDED;
@@ -166,7 +167,7 @@ status_of_end(const struct child *ch, enum reap s, const siginfo_t *i)
 }
 
 static void
-conclude_child(struct child *ch, enum reap s, const siginfo_t *i)
+conclude_child(struct child *ch)
 {
 	struct evc__member *m = &ch->r.m;
 	evc_coord *c = m->c;
@@ -178,10 +179,10 @@ conclude_child(struct child *ch, enum reap s, const siginfo_t *i)
 				  .who = m->name,
 				  .text = text };
 
-	q.code = status_of_end(ch, s, i);
+	q.code = status_of_end(ch);
 	evc__outcome_is(m, q.code);
-	if (s == REAP_ENDED)
-		add_status(&t, ch, i);
+	if (ch->end == REAP_ENDED)
+		add_status(&t, ch);
 	else if (ch->killed)
 		evc__text_add(&t, "was killed at the end of the grace");
 	else
@@ -209,9 +210,11 @@ reap_child(struct child *ch)
 		ch->end = evc__reap(ch->r.m.pidfd, ch->pid, &ch->info);
 		ch->reaped_ns = sync_mono();
 	}
+	if (ch->end == REAP_LOST && evc__reaped_told(&ch->reaped, &ch->info))
+		ch->end = REAP_ENDED;
 	if (ch->end == REAP_RUNS || is_in_doubt(ch))
 		return false;
-	conclude_child(ch, ch->end, &ch->info);
+	conclude_child(ch);
 	return true;
 }
 

@@ -18,8 +18,8 @@
 static bool
 may_be_fed(const struct process *w)
 {
-	return w->state == PROCESS_UP && !w->leaving && !w->data.ended &&
-	       !w->data.unheard;
+	return w->state == PROCESS_UP && !w->leaving &&
+	       !link_is_shut(&w->data);
 }
 
 static uint64_t

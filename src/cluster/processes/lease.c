@@ -31,8 +31,7 @@ send_ping(struct process *w, uint64_t now)
 static bool
 is_closed(const struct process *w)
 {
-	return w->data.ended || w->data.unheard || w->control.ended ||
-	       w->control.unheard;
+	return link_is_shut(&w->data) || link_is_shut(&w->control);
 }
 
 /* The worker completes nothing more, and should end. */

@@ -48,7 +48,7 @@ send_once(struct link *l)
 void
 evc__link_flush(struct link *l)
 {
-	while (outgoing_size(&l->out) > 0 && !l->ended && !l->unheard) {
+	while (outgoing_size(&l->out) > 0 && !link_is_shut(l)) {
 		ssize_t n = send_once(l);
 
 		if (n >= 0) {

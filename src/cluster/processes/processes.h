@@ -214,6 +214,13 @@ process_has_sent(const struct process *w, const struct taken *t)
 	return w->data.sent >= t->end;
 }
 
+/* Nothing can be written any more. */
+static inline bool
+link_is_shut(const struct link *l)
+{
+	return l->ended || l->unheard;
+}
+
 /* An answer to a question is not yet written, and will be. */
 static inline bool
 process_owes_answer(const struct process *w)

@@ -33,6 +33,7 @@ const struct redis_script_text evc__scripts[SCRIPTS] = {
 	"local fresh = ARGV[5] == '1' and not again "
 	"local first = ARGV[5] == '0' and not again "
 	"local two = {'0', '0'} "
+	"local anew = fresh "
 	"if not fresh then "
 	"  bad = wrong(KEYS[4], 'hash') "
 	"  if bad then return bad end "
@@ -40,13 +41,13 @@ const struct redis_script_text evc__scripts[SCRIPTS] = {
 	"  if bad then return bad end "
 	/* The counts were deleted in this cluster's life, and have grown anew; or
 	   a later coordinator has put others in place of the variables. */
+	"  anew = not again and not call('HGET', KEYS[4], 'whole') "
 	"  if not first and not again and "
-	"    (not call('HGET', KEYS[4], 'whole') or "
+	"    (anew or "
 	"     (tonumber(call('HGET', KEYS[4], 'loaded') or 0) or 0) > "
 	"       (tonumber(ARGV[5]) or 0)) "
 	"  then two[2] = '0' end "
 	"end "
-	"local anew = fresh or not again and not call('HGET', KEYS[4], 'whole') "
 	"if not again then "
 	"  old = string.format('%.0f', math.max(whole(old), tonumber(ARGV[4])) + 1) "
 	/* Before other writes: these keys may have used up the memory. */
